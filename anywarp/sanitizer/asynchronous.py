@@ -262,6 +262,7 @@ class Asynchronous(Overlaps):
     def end(self) -> None:
         """The kernel is over: copies that nobody has waited for, and bytes that nobody brought."""
         self.end_visits()
+        self.strays.begin(None)
         left_behind: set[int] = set()
         for flight in self.flights.values():
             for number in np.flatnonzero(flight.left).tolist():

@@ -54,6 +54,7 @@ class Checker(Asynchronous):
             events.WarpSync: self.warp_sync,
             events.Fenced: self.fenced,
             events.Executed: self.executed,
+            events.Chosen: lambda event: self.strays.chosen(event),
             events.Heaped: self.heaped,
             events.ClusterBarrier: self.cluster_barrier,
         }
@@ -134,7 +135,7 @@ class Checker(Asynchronous):
         if self.multiplies:
             self.registers = Registers(self)
         self.convergence.begin_chunk(blocks, self.threads)
-        self.strays = Strays(self.facts)
+        self.strays = Strays(self.facts, self.undefined)
         if self.fences:
             self.fences.begin_chunk(self.order, blocks)
 
@@ -159,12 +160,12 @@ class Checker(Asynchronous):
 
     def access(self, event: Access) -> None:
         """A load, store or atomic operation."""
+        self.strays.accessed(event, event.space in self.shadows)
         if event.space not in self.shadows:
             return
         shadow = self.shadows[event.space]
         if event.mask is not None and not event.mask.any():
             return
-        self.stray(event)
         if event.space == "local":
             self.private(event, shadow)
             return

@@ -14,7 +14,7 @@ from ..analysis.warps import LANES, Ints, Mask
 from ..ptx.memory.events import Access
 from .reports import Issued, adds
 from .shadow import Lanes, Latest, Shadow, Touched
-from .undefined import used_cells
+from .static_facts import LOADS
 from .waits import Waits
 
 WARPGROUP = 128  # threads
@@ -115,23 +115,20 @@ class Overlaps(Waits):
         return races
 
     def unfilled(self, lanes: Touched, early: Mask) -> None:
-        """A load of what nobody has written: at fault where it is used for more than a copy,
-        and where no part of what a lane loads has been written."""
+        """A read of what nobody has written: at fault, if it is not a load into registers, of which
+        `undefined` says more."""
         if lanes.shadow.filled is None:
             return
         undefined = ~(lanes.shadow.filled[lanes.cell] | early)
         if not undefined.any():
             return
-        by_lane = undefined.reshape(-1, lanes.per_lane)
-        used = used_cells(lanes.event.instruction, self.facts, lanes.event.width, self.grain)
-        where = np.flatnonzero(by_lane & (used | by_lane.all(1)[:, None]))
-        if where.size:
-            at = where[0]
-            space, thread = lanes.event.space, self.thread(lanes.block[at], lanes.thread[at])
-            name, address = self.words.locate(space, lanes.address[at])
-            text = f"{thread} reads {address} in {space} memory, which nobody has written"
-            sites = lanes.event.instruction, thread, address
-            self.findings.report("uninitialised", text, *sites, count=where.size, what=name)
+        event = lanes.event
+        if event.instruction.opcode in LOADS:
+            self.strays.loaded(lanes, undefined.reshape(-1, lanes.per_lane))
+            return
+        at = int(np.argmax(undefined))
+        who = lanes.block[at], lanes.thread[at], lanes.address[at]
+        self.unwritten_read(event.instruction, event.space, who, int(undefined.sum()))
 
     # -- what runs on its own -----------------------------------------------------------------
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.warps import Ints, whole_mask
+from ..analysis.warps import Ints
 from ..ptx.memory.allocations import distance, nearest
 from ..ptx.memory.events import Access, Fault, Launched
+from ..ptx.text import isa
 from ..ptx.text.syntax import Instruction
 from .cluster_faults import Meetings, Visits
 from .fences import Fences
@@ -18,7 +19,7 @@ from .findings import Findings, Words, place
 from .happens_before import Order
 from .shadow import Records, Shadow, Touched
 from .static_facts import Facts
-from .undefined import Strays
+from .undefined import DATA, Strays
 
 VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
 
@@ -89,20 +90,30 @@ class Reports:
         instruction, kind = self.stamps[self.records.stamp(record)]
         return self.words.thread(number // padded, number % padded), instruction, kind
 
-    def stray(self, event: Access) -> None:
-        """A store of what a shuffle took from a lane that was not there."""
-        bad = self.strays.stored(event)
-        if bad is None:
+    def undefined(self, user: Instruction, origin: Instruction, space: str, strays: Ints) -> None:
+        """An instruction makes use of what a load got from where nobody has written, or of what a
+        shuffle took from a lane that was not there: `strays` as in `undefined`."""
+        strays = np.broadcast_to(strays, self.shape)
+        b, t = np.argwhere(strays)[0].tolist()
+        count, data = int((strays > 0).sum()), int(strays[b, t]) & (1 << DATA) - 1
+        if space:
+            self.unwritten_read(origin, space, (b, t, data), count, user)
             return
-        shuffle, lane = self.strays.origin
-        bad = np.broadcast_to(bad, self.shape) & whole_mask(event.mask, self.shape)
-        if bad.any():
-            b, t = np.argwhere(bad)[0]
-            thread, store = self.thread(b, t), event.instruction
-            text = f"{thread} {VERBS[event.kind]} memory at {place(store)} with a value that comes "
-            text += f"from a lane which takes no part in this, such as {lane}"
-            sites = shuffle, thread, None, store
-            self.findings.report("uninitialised", text, *sites, count=bad.sum())
+        thread, kind = self.thread(b, t), "atomic" if isa.lookup(user).kind == "atomic" else "store"
+        text = f"{thread} {VERBS[kind]} memory at {place(user)} with a value that comes "
+        text += f"from a lane which takes no part in this, such as {data}"
+        self.findings.report("uninitialised", text, origin, thread, None, user, count=count)
+
+    def unwritten_read(
+        self, i: Instruction, space: str, who: Any, count: int, user: Instruction | None = None
+    ) -> None:
+        """A thread, `who` is (b, t, address), reads what nobody has written."""
+        thread = self.thread(*who[:2])
+        name, where = self.words.locate(space, who[2])
+        text = f"{thread} reads {where} in {space} memory, which nobody has written"
+        if user is not None and place(user) != place(i):
+            text += f", and what comes of it matters at {place(user)}"
+        self.findings.report("uninitialised", text, i, thread, where, count=count, what=name)
 
     def race(self, lanes: Touched, where: Ints, records: Ints) -> None:
         """Lanes race with those who have the records: a finding for each instruction of these."""
@@ -192,6 +203,7 @@ class Reports:
 
     def fault(self, event: Fault) -> None:
         """Accesses out of bounds or misaligned."""
+        self.strays.accessed(event, True)
         address = np.broadcast_to(event.address, event.mask.shape)
         if event.exited is not None:
             self.gone(event, event.exited, address)

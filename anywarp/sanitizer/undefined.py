@@ -1,62 +1,98 @@
 """Values that nobody has defined, on their way through registers.
 
 Compilers copy structs in words, padding included. So a load may read bytes that nobody wrote, if
-it reads others too and the undefined ones only go into a store (`used_cells`). A lane that shuffles
-from one that takes no part gets an undefined value too; it is at fault when it stores that, or what
-is computed from it.
+it reads others too and the undefined ones only go into a store (`undefined_registers`). They also
+load early what the source reads under a condition, such as what a function writes if it says so,
+and choose afterwards: a load is at fault once its value, or what is computed from it, matters. A
+lane that shuffles from one that takes no part gets an undefined value too; it is at fault when it
+stores that, or what is computed from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from ..analysis.warps import LANES, Mask, whole_mask
-from ..ptx.memory.events import Access, Executed, WarpSync
+from ..ptx.memory.events import Access, Chosen, Executed, Fault, WarpSync
 from ..ptx.text import isa
+from ..ptx.text.forms import elements
 from ..ptx.text.syntax import TYPE_BYTES, Instruction
-from .static_facts import LOADS, CodeFacts, Facts
+from .shadow import Touched
+from .static_facts import CodeFacts, Facts
+
+# For each thread 0 where a value is defined; else the number of where it comes from, above an
+# address, or a lane. int64, of a shape that broadcasts to (B, T); None where all are defined.
+Stray = Any
+DATA = 48  # bits of the address
+TOLD = {"shfl", "selp", "and.pred", "or.pred"}  # events say what these do
 
 
-def used_cells(instruction: Instruction, facts: Facts, width: int, grain: int) -> np.ndarray:
-    """Which cells of a load are made use of, other than in copies: bool (cells of a lane,)."""
-    if instruction.opcode not in LOADS:
-        return np.ones(-(-width // grain), bool)
-    size, used = TYPE_BYTES[instruction.modifiers[-1]], []
-    for name in isa.registers_in(instruction.operands[0]):
-        bits = facts.part[id(instruction)].demanded.get(name, 0)
-        used += [bool(bits >> 8 * n & 0xFF) for n in range(size)]
-    return np.reshape(used, (-1, grain)) @ np.ones(grain, bool)
-
-
-Stray = Mask | None  # (B, T)
+def used_cells(instruction: Instruction, facts: Facts, grain: int) -> np.ndarray:
+    """Which cells of a load are made use of, other than in copies: bool (registers, cells of
+    one)."""
+    demanded = facts.part[id(instruction)].demanded
+    bits = [
+        sum(demanded.get(name, 0) for name in isa.registers_in(target))
+        for target in elements(instruction.operands[0])
+    ]
+    each = range(0, TYPE_BYTES[instruction.modifiers[-1]], grain)
+    return np.array([[x >> 8 * n & (1 << 8 * grain) - 1 > 0 for n in each] for x in bits])
 
 
 class Strays:
-    """Registers that hold what a shuffle took from a lane that was not there.
+    """Registers that hold what nobody has defined.
 
     A straight run of instructions is told of before it runs, so it is followed only up to what
-    is heard next: `todo`."""
+    is heard next: `todo`. `report(i, origin, space, strays)` is told where one matters; the
+    origin is a load and its space, or a shuffle and ""."""
 
-    def __init__(self, facts: Facts) -> None:
-        self.facts = facts
-        self.lanes: dict[tuple[CodeFacts, str], np.ndarray] = {}  # (part, register) -> (B, T)
-        self.origin: Any = ()  # (the last such shuffle, the lane)
+    def __init__(self, facts: Facts, report: Callable[..., None]) -> None:
+        self.facts, self.report = facts, report
+        self.lanes: dict[tuple[CodeFacts, str], Stray] = {}  # by part and register
+        self.origins: list[tuple[Instruction, str]] = []
         self.todo: list[Instruction] = []
-        self.mask: np.ndarray | None = None
+        self.run: Any = None  # Executed
+        self.load: Instruction | None = None  # the last one in this run that found undefined cells
 
-    def begin(self, event: Executed) -> None:
-        """A straight run of instructions begins."""
+    def begin(self, event: Executed | None) -> None:
+        """A straight run of instructions begins; None: there is no more."""
         if self.lanes:
             self._follow(None)
-            self.todo, self.mask = list(reversed(event.instructions)), event.mask
+        self.run, self.load = event, None
+        self.todo = list(reversed(event.instructions)) if event and self.lanes else []
+
+    def loaded(self, lanes: Touched, undefined: np.ndarray) -> None:
+        """A load has found cells that nobody wrote, (N, cells of a lane) of its N lanes."""
+        i, event = lanes.event.instruction, lanes.event
+        used = used_cells(i, self.facts, lanes.shadow.grain)
+        # at fault, unless they are copied together with others
+        cells: Any = undefined.reshape(-1, *used.shape)
+        bad = cells & (used | cells.all((1, 2), keepdims=True))
+        if not bad.any():
+            return
+        if not self.lanes:
+            run = self.run.instructions
+            self.todo = list(reversed(run[next(n for n, each in enumerate(run) if each is i) :]))
+        self._follow(i)
+        if self.load is not i:  # it may be told of one space after the other
+            self.set(i, isa.written(i), None, self.run.mask, weak=i.guard is not None)
+            self.load = i
+        block, thread = lanes.block[:: lanes.per_lane], lanes.thread[:: lanes.per_lane]
+        address, number = lanes.address.reshape(bad.shape), self._origin(i, event.space)
+        for n, target in enumerate(elements(i.operands[0])):
+            stray = np.zeros((len(event.blocks), event.threads), np.int64)
+            first = address[np.arange(len(bad)), n, bad[:, n].argmax(1)]
+            stray[block, thread] = np.where(bad[:, n].any(1), number | first, 0)
+            self.set(i, isa.registers_in(target), stray, event.mask)
 
     def shuffled(self, event: WarpSync) -> None:
         """Lanes have shuffled."""
-        shape = len(event.blocks), event.threads
-        self._follow(event.instruction)
+        shape, i = (len(event.blocks), event.threads), event.instruction
+        self._follow(i)
         mask = whole_mask(event.mask, shape)
         assert event.sources is not None
         lane = event.sources.astype(np.int64)
@@ -65,41 +101,63 @@ class Strays:
         source = np.where(there, source, 0)
         named = np.broadcast_to(event.members, shape) >> lane.astype(np.uint32) & np.uint32(1)
         there = there & np.take_along_axis(mask, source, 1) & (named == 1)
-        stray = mask & ~there
-        if stray.any():
-            b, t = np.argwhere(stray)[0]
-            self.origin = event.instruction, int(lane[b, t])
-        value = self._any(event.instruction, isa.registers_in(event.instruction.operands[1]))
+        stray: Stray = None
+        if (mask & ~there).any():
+            stray = np.where(mask & ~there, self._origin(i, "") | lane, 0)
+        value = self._any(i, isa.registers_in(i.operands[1]))
         if value is not None:
-            stray |= mask & np.take_along_axis(np.broadcast_to(value, shape), source, 1)
-        target = isa.registers_in(event.instruction.operands[0])[:1]
-        self.set(event.instruction, target, stray, event.mask)
+            value = np.take_along_axis(np.broadcast_to(value, shape), source, 1)
+            stray = either(stray, np.where(mask & there, value, 0))
+        self.set(i, isa.registers_in(i.operands[0])[:1], stray, event.mask)
 
-    def stored(self, event: Access) -> np.ndarray | None:
-        """(B, T) where a store or atomic takes a stray value or address; None if nowhere."""
-        if not self.lanes or event.kind == "load":
-            return None
-        self._follow(event.instruction)
-        return self._any(event.instruction, isa.read(event.instruction))
+    def chosen(self, event: Chosen) -> None:
+        """Some sources of an instruction matter, and some do not."""
+        if not self.lanes:
+            return
+        i = event.instruction
+        self._follow(i)
+        first, second, *by = (self._any(i, isa.registers_in(o)) for o in i.operands[1:])
+        stray = reduce(either, by, None)  # of what it chooses by
+        for one, other, matters in ((first, second, event.first), (second, first, event.second)):
+            if one is not None:
+                matters = matters if other is None else matters | (other > 0)
+                stray = either(stray, np.where(matters, one, 0))
+        self.set(i, isa.written(i), stray, event.mask)
+
+    def accessed(self, event: Access | Fault, stays: bool) -> None:
+        """A load, store or atomic operation, which may have a stray address or store a stray value;
+        `stays`: in memory, and not on the way to a function."""
+        if self.lanes:
+            self._follow(event.instruction)
+            where = stays and event.kind != "load"
+            self._use(event.instruction, isa.read(event.instruction), event.mask, where)
 
     def _follow(self, until: Instruction | None) -> None:
         """What the instructions before that one do with stray values."""
         while self.todo and self.todo[-1] is not until:
             i = self.todo.pop()
-            sources = isa.read(i)
-            if i.opcode == "shfl":
+            row = isa.lookup(i)
+            if i.guard is not None:
+                self._use(i, [i.guard.name], self.run.mask)
+            if i is self.load or not TOLD.isdisjoint(
+                (i.opcode, ".".join((i.opcode, *i.modifiers)))
+            ):
                 continue
-            if i.opcode == "selp":  # which one it takes is not known here: it is if both are
-                first, second = (self._any(i, isa.registers_in(o)) for o in i.operands[1:3])
-                stray = None if first is None or second is None else first & second
-            elif i.opcode in LOADS | {"atom", "vote", "redux"}:
-                stray = None
-            else:
-                stray = self._any(i, sources)
-            self.set(i, isa.written(i), stray, self.mask, weak=i.guard is not None)
+            stray = None
+            if not row.memory or row.kind == "matrix" or row.ends:  # else `accessed` knows
+                if row.stays:
+                    self._use(i, isa.read(i), self.run.mask)
+                if i.opcode not in ("vote", "redux"):
+                    stray = self._any(i, isa.read(i))
+            self.set(i, isa.written(i), stray, self.run.mask, weak=i.guard is not None)
 
     def set(
-        self, i: Instruction, targets: Iterable[str], stray: Stray, mask: Stray, weak: bool = False
+        self,
+        i: Instruction,
+        targets: Iterable[str],
+        stray: Stray,
+        mask: Mask | None,
+        weak: bool = False,
     ) -> None:
         """The threads of the mask now have stray values in these registers, or no more. weak: only
         some of them were written."""
@@ -107,17 +165,44 @@ class Strays:
             before = self.lanes.get(name)
             if before is None and stray is None:
                 continue
-            new = np.zeros(1, bool) if stray is None else stray
-            if before is not None and weak:
-                new = before | new & (True if mask is None else mask)
-            elif mask is not None:
-                new = np.where(mask, new, False if before is None else before)
-            if new.any():
-                self.lanes[name] = new
-            else:
-                self.lanes.pop(name, None)
+            new = np.zeros((1, 1), np.int64) if stray is None else stray
+            if mask is not None:
+                new = np.where(mask, new, 0 if before is None else before)
+            self._put(name, either(before, new) if weak else new)
 
-    def _any(self, i: Instruction, names: Iterable[str]) -> np.ndarray | None:
+    def _put(self, name: tuple[CodeFacts, str], stray: Stray) -> None:
+        if stray.any():
+            self.lanes[name] = stray
+        else:
+            self.lanes.pop(name, None)
+
+    def _use(
+        self, i: Instruction, names: Iterable[str], mask: Mask | None, stored: bool = False
+    ) -> None:
+        """The value of registers matters; what comes of a shuffle, only where it is stored. It is
+        told once."""
+        strays = self._any(i, names)
+        if strays is None:
+            return
+        strays = strays if mask is None else np.where(mask, strays, 0)
+        for number in np.unique(strays >> DATA).tolist():
+            here = np.where(strays >> DATA == number, strays, 0)
+            if number and (stored or self.origins[number - 1][1]):
+                self.report(i, *self.origins[number - 1], here)
+                for name, stray in list(self.lanes.items()):
+                    self._put(name, np.where((stray == here) & (here > 0), 0, stray))
+
+    def _origin(self, i: Instruction, space: str) -> int:
+        """The number of where values come from, above the bits of an address."""
+        if (i, space) not in self.origins:
+            self.origins.append((i, space))
+        return self.origins.index((i, space)) + 1 << DATA
+
+    def _any(self, i: Instruction, names: Iterable[str]) -> Stray:
         keys = [(self.facts.part[id(i)], name) for name in names]
-        strays = [self.lanes[key] for key in keys if key in self.lanes]
-        return np.logical_or.reduce(strays) if strays else None
+        return reduce(either, map(self.lanes.get, keys), None)
+
+
+def either(one: Stray, other: Stray) -> Stray:
+    """Where one or the other is stray; the first goes before."""
+    return other if one is None else one if other is None else np.where(one > 0, one, other)

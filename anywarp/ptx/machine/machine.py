@@ -32,7 +32,7 @@ from ..errors import ParseError, UnknownOpcode
 from ..memory import allocations
 from ..memory.access import MEMORY
 from ..memory.clusters import block_numbers, whole
-from ..memory.events import Launched
+from ..memory.events import Chosen, Launched
 from ..memory.texture_ops import TEXTURES
 from ..text import flow, isa
 from ..text.contraction import explicit
@@ -266,10 +266,31 @@ def compute(i: Instruction, at: Site) -> Execute:
     return execute
 
 
+def choose(i: Instruction, at: Site) -> Execute:
+    """selp, and `and` and `or` of predicates: the sink is told which of their sources matter."""
+    execute = compute(i, at)
+    readers = [at.slots.reader(x, np.bool_) for x in i.operands[3 if i.opcode == "selp" else 1 :]]
+
+    def run(state: State, mask: Mask) -> None:
+        if state.sink is not None:
+            values = [read(state.registers) for read in readers]
+            state.tell(Chosen, i, mask, *CHOICES[i.opcode](*values))
+        execute(state, mask)
+
+    return run
+
+
+CHOICES: dict[str, Any] = {
+    "selp": lambda p: (p, ~p),
+    "and": lambda a, b: (b, a),
+    "or": lambda a, b: (~b, ~a),
+}
+
 # of all instructions that do not end a basic block: each takes one and its site, and returns
 # `execute(state, mask)`
 DECODERS = {
     **dict.fromkeys(OPS, compute),
+    **dict.fromkeys(("selp", "and.pred", "or.pred"), choose),
     **MEMORY,
     **COPIES,
     **BULK,

@@ -294,8 +294,8 @@ class Space:
 def of_threads(mask: Array, *values: Array) -> list[Array]:
     """What the threads of a mask have in each array, flat. A mask that is the same in every block,
     or an array that is, may have one row for all of them."""
-    mask, *values = np.broadcast_arrays(mask, *values)
-    return [value[mask] for value in values]
+    chosen, *every = np.broadcast_arrays(mask, *values)
+    return [each[chosen] for each in every]
 
 
 def constants(home: Space, variables: set[str]) -> Space:

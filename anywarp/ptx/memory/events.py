@@ -58,6 +58,16 @@ class Guarded(Event):
 
 
 @dataclass(frozen=True)
+class Chosen(Event):
+    """An instruction whose result does not depend on all sources: where it does on the first and on
+    the second, bool."""
+
+    mask: Array | None
+    first: Array
+    second: Array
+
+
+@dataclass(frozen=True)
 class Access(Event):
     """One memory instruction, executed once."""
 

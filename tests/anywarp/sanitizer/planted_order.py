@@ -166,6 +166,35 @@ extern "C" __global__ void swap(Item* out, int* keys)
 }
 """
 
+# what a function may not have set is read under a condition, which the compiler makes a choice
+# between values, all of which it loads
+FOUND = """\
+__device__ __noinline__ bool find(const int* in, int t, int* found)
+{
+    if (in[t] > 4) {
+        *found = 2 * in[t];
+        return true;
+    }
+    return false;
+}
+extern "C" __global__ void k(const int* in, int* out)
+{
+    int t = threadIdx.x, value, other, some[4], n = 0;
+    bool has = find(in, t, &value);
+    out[t] = has ? value : -1;
+    int weight = has ? 3 * value + 1 : 7;
+    bool heavy = find(in, t ^ 1, &other) && weight > 7;
+    bool both = heavy && other > 12;
+    out[64 + t] = both || !has;
+    for (int i = 0; i < 4; ++i)
+        if (in[(t + i) % 64] > 4)
+            some[n++] = in[(t + i) % 64];
+    out[128 + t] = weight;
+    for (int i = 0; i < 4; ++i)
+        out[128 + t] += i < n ? some[i] : 0;
+}
+"""
+
 LEAVES_EARLY = """\
 extern "C" __global__ void early(int n, const float* in, float* out)
 {
@@ -410,6 +439,29 @@ a field that nobody set: uninitialised
     out[t] = box[t ^ 1]; // fault
 == STRUCTS_TWICE swap 1 64 0 out:double[128] out:int[64]
 structs, twice:
+== FOUND k 1 64 0 int[64] out:int[192]
+a value that may not be set:
+the value is not asked for: uninitialised
+    has ? value : -1 --> value // fault
+asked the wrong way: uninitialised
+    has ? value : -1 --> has ? -1 : value // fault
+computed with first: uninitialised
+    out[t] = has ? value : -1; // fault
+    has ? 3 * value + 1 : 7 --> has ? 7 : 3 * value + 1
+a condition that nothing guards: uninitialised
+    find(in, t ^ 1, &other) && weight > 7 --> !find(in, t ^ 1, &other) && weight > 7
+    bool both = heavy && other > 12; // fault
+a way taken for nothing: uninitialised
+    bool both = heavy && other > 12;
+      int third;
+      find(in, t ^ 2, &third);
+      if (third > 12) atomicAdd(out + 128 + t, 3); // fault
+an index that nobody set: out of bounds, uninitialised
+    out[t] = has ? value : -1; // fault
+    = out[64 + t] = both || !has;
+      out[64 + t] = in[value]; // fault
+one too many: uninitialised
+    i < n ? some[i] : 0 --> i <= n ? some[i] : 0 // fault
 == LEAVES_EARLY early 1 64 0 50 float[66] out:float[64]
 leaves early:
 == LEAVES_EARLY early 1 64 0 64 float[70] out:float[64]

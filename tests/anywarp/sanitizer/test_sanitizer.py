@@ -455,6 +455,15 @@ def test_the_lanes_that_do_not_come_are_named():
     )
 
 
+def test_what_is_read_early_is_told_once_with_where_it_matters():
+    finding = only("computed with first")
+    assert finding.message.endswith(
+        "in local memory, which nobody has written, and what comes of it matters at kernel.cu:23"
+    )
+    args, _ = arguments(next(one for one in FAULTY if one.name == "computed with first"))
+    assert finding.count == (args[0] <= 4).sum()
+
+
 def test_faults_in_functions_have_their_own_lines():
     source = """\
 struct Tile { float at[8]; };
@@ -508,7 +517,7 @@ def test_bytes_that_are_used(text):
         f"ld.param.u64 %rd1, [p];\nld.global.u32 %r1, [%rd1];\n{text}\nret;\n}}\n"
     )
     entry = ptx.parse(source).entries["f"]
-    used = used_cells(entry.instructions[1], facts_of(entry), 4, 1)
+    used = used_cells(entry.instructions[1], facts_of(entry), 1).ravel()
     assert sum(1 << n for n in np.flatnonzero(used)) == DEMANDS[text]
 
 
