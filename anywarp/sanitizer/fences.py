@@ -9,11 +9,15 @@ pattern of the PTX memory model (PTX ISA, chapter 8), with these choices:
 - The reader's fence may be a barrier: the last block of a reduction needs no other.
 - Orders of scope cta hold in one block; those of a cluster too.
 - A compare-and-swap that fails counts as a write.
+- A write tells nothing, not of other strong accesses either, where the thread has passed no fence
+  and no barrier after one, as those who wait for a lock for the first time.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +28,7 @@ from ..ptx.text.syntax import Entry, Instruction
 from .happens_before import Order
 from .static_facts import instructions_of
 
-Clock = dict[int, np.ndarray]  # by block, or ~block: the stamps up to which its threads are known
+Rows = dict[int, np.ndarray]  # by block, or ~block: the stamps up to which its threads are known
 Place = tuple[int, int]  # of a memory barrier: its block in the chunk, and its address
 
 SCOPES = {"cta": "cta", "cluster": "cta", "gl": "gpu"}  # others are of the whole GPU
@@ -46,15 +50,59 @@ def used_by(entry: Entry) -> bool:
     return any(i.opcode in FENCES or orders & {*i.modifiers} for i in instructions_of(entry))
 
 
-def merge(clock: Clock | None, other: Clock | None) -> Clock:
-    """The later stamps of two clocks, block -> (T,) stamps of its threads; ~block -> those of
-    their strong accesses. Neither is changed."""
-    if not clock or not other:
-        return clock or other or {}
-    together = dict(clock)
-    for block, row in other.items():
-        together[block] = np.maximum(together[block], row) if block in together else row
+@dataclass(frozen=True, eq=False)
+class Clock:
+    """What is known of threads: block -> (T,) stamps of them; ~block -> those of their strong
+    accesses.
+
+    Many threads that wait for a lock hear of all who had it, again and again. So a clock says which
+    messages it is made of, each the number of one at a place, and which it holds, by place from the
+    first to the last of some in a row: whoever holds all that another is made of need not look at
+    its rows."""
+
+    rows: Rows
+    parts: tuple[tuple[Any, int], ...]
+    held: dict[Any, tuple[int, int]]
+
+    def lacks(self, other: Clock) -> tuple[tuple[Any, int], ...]:
+        """The messages that the other is made of, and that are news here."""
+        spans = [(part, self.held.get(part[0], (0, 0))) for part in other.parts]
+        return tuple(part for part, (first, last) in spans if not first <= part[1] <= last)
+
+    def told(self, place: Any, number: int, rows: Rows) -> Clock:
+        """The message of this number at a place, of all that is here and these rows."""
+        held = self.held | {place: joined(self.held.get(place), (number, number))}
+        return Clock(joined_rows(self.rows, rows), ((place, number),), held)
+
+
+NOTHING = Clock({}, (), {})
+
+
+def merge(clock: Clock, other: Clock) -> Clock:
+    """What both know together. Neither is changed."""
+    if not (old := other.lacks(clock)):
+        return other
+    if not (new := clock.lacks(other)):
+        return clock
+    held = clock.held | {p: joined(clock.held.get(p), span) for p, span in other.held.items()}
+    return Clock(joined_rows(clock.rows, other.rows), old + new, held)
+
+
+def joined_rows(rows: Rows, others: Rows) -> Rows:
+    """The later stamps of both."""
+    together = dict(rows)
+    for block, row in others.items():
+        mine = together.get(block)
+        if mine is not row:
+            together[block] = row if mine is None else np.maximum(mine, row)
     return together
+
+
+def joined(span: tuple[int, int] | None, other: tuple[int, int]) -> tuple[int, int]:
+    """The numbers of both if they are in a row, else the later ones."""
+    if span is None or max(span[0], other[0]) > min(span[1], other[1]) + 1:
+        return max(span or other, other)
+    return min(span[0], other[0]), max(span[1], other[1])
 
 
 class Fences:
@@ -65,6 +113,7 @@ class Fences:
         self.used = used
         # (space, cell) -> what is told to the GPU; (space, cell, block) -> and to a block
         self.told: dict[tuple[Any, ...], Clock] = {}
+        self.numbers: Counter[Any] = Counter()  # of the latest message at each place
         # (block, thread) -> by scope, what is read but not yet relied upon
         self.heard: dict[tuple[int, int], dict[str, Clock]] = {}
         self.foreign: dict[tuple[int, int], Clock] = {}  # of other blocks, by (block, thread)
@@ -119,7 +168,8 @@ class Fences:
             if groups[b, t] >= 0:
                 self._rely(b, t, "gpu")
                 group = block, int(groups[b, t])
-                heard[group] = merge(heard.get(group), self.foreign.get((block, t)))
+                told = self.foreign.get((block, t), NOTHING)
+                heard[group] = merge(heard.get(group, NOTHING), told)
         for (block, number), clock in heard.items():
             for t in np.flatnonzero(groups[self.row[block]] == number).tolist():
                 self.foreign[block, t] = clock
@@ -129,17 +179,17 @@ class Fences:
         for block, t in dict.fromkeys((*self.heard, *self.foreign)):
             if going[self.row[block]]:
                 self._rely(self.row[block], t, "gpu")
-                told = self.foreign.pop((block, t), None)
-                self.shared[block] = merge(self.shared.get(block), told)
+                told = self.foreign.pop((block, t), NOTHING)
+                self.shared[block] = merge(self.shared.get(block, NOTHING), told)
 
     # -- memory barriers of other blocks ------------------------------------------------------
 
     def send(self, place: Place, b: int, t: int, stamp: int) -> None:
         """A thread arrives at a memory barrier, of another block as a rule: what it knows of its
         own block, and of others, is told there."""
-        row = self.order.row_of(b, t, stamp)
-        clock = merge(self._clock(int(self.blocks[b]), t), {int(self.blocks[b]): row})
-        self.sent[place] = merge(self.sent.get(place), clock)
+        block = int(self.blocks[b])
+        clock = merge(self.sent.get(place, NOTHING), self._clock(block, t))
+        self.sent[place] = self._message(clock, place, {block: self.order.row_of(b, t, stamp)})
 
     def end_phase(self, place: Place) -> None:
         """A phase of a memory barrier is over."""
@@ -148,18 +198,14 @@ class Fences:
 
     def receive(self, place: Place, b: int, t: int) -> None:
         """A thread has waited for the phase that was over last."""
-        clock = dict(self.over.get(place) or {})
-        row = clock.pop(int(self.blocks[b]), None)
-        if row is not None:
-            self.order.learn(b, t, slice(None), row)
-        if clock:
-            key = int(self.blocks[b]), t
-            self.foreign[key] = merge(self.foreign.get(key), clock)
+        if place in self.over:
+            self._learn(b, t, self.over[place])
 
     def told_to(self, block: int, other: int, thread: int) -> int:
         """The latest stamp up to which a thread of a block knows one of another."""
-        clocks = [self.shared.get(block), *(c for (b, _), c in self.foreign.items() if b == block)]
-        return max((int(c[other][thread]) for c in clocks if c and other in c), default=0)
+        clocks = [c for (b, _), c in self.foreign.items() if b == block]
+        clocks.append(self.shared.get(block, NOTHING))
+        return max((int(c.rows[other][thread]) for c in clocks if other in c.rows), default=0)
 
     # -- what threads know ------------------------------------------------------------------
 
@@ -177,13 +223,19 @@ class Fences:
         whose = np.stack([block, np.where(single, thread, -1), other_block], 1)
         for b, t, other in np.unique(whose, axis=0).tolist():
             these = np.flatnonzero((whose == (b, t, other)).all(1))
-            row = self._clock(b, t).get(other)
+            row = self._clock(b, t).rows.get(other)
             if row is not None:
                 result[these] = row[other_thread[these]]
         return result
 
     def _clock(self, block: int, thread: int) -> Clock:
-        return merge(self.shared.get(block), self.foreign.get((block, thread)))
+        own = self.foreign.get((block, thread), NOTHING)
+        return merge(self.shared.get(block, NOTHING), own)
+
+    def _message(self, clock: Clock, place: Any, rows: Rows) -> Clock:
+        """A new one at a place, of these rows besides what is in the clock."""
+        self.numbers[place] += 1
+        return clock.told(place, self.numbers[place], rows)
 
     def _among(
         self, table: Collection[tuple[int, int]], block: Ints, thread: Ints
@@ -196,12 +248,10 @@ class Fences:
 
     def _hear(self, b: int, t: int, place: tuple[str, int], scope: str) -> None:
         block = int(self.blocks[b])
-        near = self.told.get((*place, block))
-        far = self.told.get(place) if scope == "gpu" else None
-        if near or far:
-            mine = self.heard.setdefault((block, t), {})
-            mine["cta"] = merge(mine.get("cta"), near)
-            mine["gpu"] = merge(mine.get("gpu"), far)
+        for kind, key in (("cta", (*place, block)), ("gpu", place))[: 1 + (scope == "gpu")]:
+            if key in self.told:
+                mine = self.heard.setdefault((block, t), {})
+                mine[kind] = merge(mine.get(kind, NOTHING), self.told[key])
 
     def _tell(
         self, b: int, t: int, place: tuple[str, int], scope: str, also: bool, stamp: int
@@ -210,28 +260,30 @@ class Fences:
         block = int(self.blocks[b])
         for kind, key in (("cta", (*place, block)), ("gpu", place))[: 1 + (scope == "gpu")]:
             row = self.order.tells(kind, b, t)
-            clock: Clock = {}
-            if row is not None:
+            before = self.told.pop(key, NOTHING)
+            clock = before if also else NOTHING
+            if row is not None and row.any():  # it has passed a fence
                 strong = row.copy()
                 strong[t] = stamp
-                clock = merge(self._clock(block, t), {block: row.copy(), ~block: strong})
-            if also:
-                clock = merge(self.told.get(key), clock)
-            if clock:
+                clock = merge(clock, self._clock(block, t))
+                clock = self._message(clock, key, {block: row.copy(), ~block: strong})
+            if clock.rows:
                 self.told[key] = clock
-            else:
-                self.told.pop(key, None)
 
     def _rely(self, b: int, t: int, scope: str) -> None:
         """What a thread has read it may now rely on."""
         block = int(self.blocks[b])
         heard = self.heard.get((block, t), {})
         for kind in ("cta", "gpu") if scope == "gpu" else ("cta",):
-            clock = dict(heard.pop(kind, {}))
-            row, _ = clock.pop(block, None), clock.pop(~block, None)
-            if row is not None:
-                self.order.learn(b, t, slice(None), row)
-            if clock:
-                self.foreign[block, t] = merge(self.foreign.get((block, t)), clock)
+            if kind in heard:
+                self._learn(b, t, heard.pop(kind))
         if not heard:
             self.heard.pop((block, t), None)
+
+    def _learn(self, b: int, t: int, clock: Clock) -> None:
+        """A thread now knows all this: of its own block, and of others."""
+        block = int(self.blocks[b])
+        if block in clock.rows:
+            self.order.learn(b, t, slice(None), clock.rows[block])
+        if clock.rows.keys() - {block, ~block}:
+            self.foreign[block, t] = merge(self.foreign.get((block, t), NOTHING), clock)

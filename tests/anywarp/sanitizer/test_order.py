@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from anywarp.kernel import Kernel
+from anywarp.sanitizer import fences
 from anywarp.sanitizer.cluster_faults import Meetings
 from anywarp.sanitizer.happens_before import Order
 
@@ -70,3 +73,75 @@ def test_blocks_of_a_cluster_learn_what_was_told_before_the_arrival():
     meetings.arrive(phase + 1, everybody, 9, False)  # relaxed: it tells nothing new
     meetings.wait(phase + 1, everybody)
     assert meetings.known(at(0), at(1), at(1), at(2)) == 5
+
+
+def rows_of(clock):
+    return {block: row.tolist() for block, row in clock.rows.items()}
+
+
+def test_messages_hold_those_that_they_are_made_of():
+    first = fences.NOTHING.told("lock", 1, {0: at(1, 0)})
+    second = first.told("lock", 2, {1: at(0, 5)})  # an atomic: what was there stands
+    assert fences.merge(first, second) is second is fences.merge(second, first)
+    third = fences.NOTHING.told("lock", 3, {2: at(9, 9)})  # a store by one who knew nothing
+    both = fences.merge(second, third)
+    assert rows_of(both) == {0: [1, 0], 1: [0, 5], 2: [9, 9]}
+    assert set(both.parts) == {("lock", 2), ("lock", 3)}
+    assert rows_of(fences.merge(both, first))[0] == [1, 0]
+    fourth = third.told("lock", 4, {0: at(0, 3)})
+    assert rows_of(fences.merge(first, fourth)) == {0: [1, 3], 2: [9, 9]}
+    flag = both.told("flag", 1, {0: at(2, 0)})
+    assert fences.merge(flag, third) is flag and fences.merge(second, flag) is flag
+    assert rows_of(fences.merge(flag, fourth)) == {0: [2, 3], 1: [0, 5], 2: [9, 9]}
+
+
+LOCKS = """
+extern "C" __global__ void relaxed(int* lock, int* sum)
+{
+    if (threadIdx.x) return;
+    for (int i = 0; i < 2; ++i) {
+        while (atomicExch(lock, 1)) ;
+        __threadfence();
+        *sum += blockIdx.x;
+        __threadfence();
+        atomicExch(lock, 0);
+    }
+}
+extern "C" __global__ void acquire(int* lock, int* sum)
+{
+    if (threadIdx.x) return;
+    int held;
+    do asm volatile("atom.acquire.gpu.cas.b32 %0, [%1], 0, 1;"
+                    : "=r"(held) : "l"(lock) : "memory");
+    while (held);
+    *sum += blockIdx.x;
+    asm volatile("st.release.gpu.b32 [%0], 0;" :: "l"(lock) : "memory");
+}
+extern "C" __global__ void ticket(int* lock, int* sum)
+{
+    if (threadIdx.x) return;
+    int mine = atomicAdd(lock, 1);
+    while (*(volatile int*)(lock + 1) != mine) ;
+    __threadfence();
+    *sum += blockIdx.x;
+    __threadfence();
+    *(volatile int*)(lock + 1) = mine + 1;
+}"""
+
+
+@pytest.mark.parametrize("name", ["relaxed", "acquire", "ticket"])
+def test_who_waits_for_a_lock_looks_at_no_rows(name, monkeypatch):
+    """Attempts grow with the square of the blocks; looking at the rows of all blocks in each of
+    them would make it the cube."""
+    looked, joined = [], fences.joined_rows
+    monkeypatch.setattr(
+        fences, "joined_rows", lambda a, b: (looked.append(len(b)), joined(a, b))[1]
+    )
+    kernel, work = Kernel(LOCKS, name), []
+    for blocks in (16, 64):
+        looked.clear()
+        total = np.zeros(1, np.int32)
+        assert not kernel.sanitize(blocks, 32, (np.zeros(2, np.int32), total))
+        assert total[0] == blocks * (blocks - 1) // 2 * (2 if name == "relaxed" else 1)
+        work.append(sum(looked))
+    assert work[1] < 24 * work[0]  # a square is 16 times, a cube 64 times
