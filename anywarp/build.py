@@ -23,6 +23,7 @@ from typing import Any
 
 from . import capability, gpu
 from .compile import headers, host, nvrtc, store
+from .progress import progress
 
 STDINT = "-include=stdint.h"
 ADVICE = {  # what a log says, and what to do about it
@@ -150,7 +151,8 @@ def _kept(recipe: store.Recipe) -> store.Compilation:
     compiler += map(_dated, (library, *headers.folders(version[0])))
     compilation = store.cached(recipe, compiler)
     if compilation is None:
-        compilation = compiled(recipe)
+        with progress(f"compiling {recipe.filename}", "kernel"):
+            compilation = compiled(recipe)
         store.keep(compilation, compiler)
     return compilation
 

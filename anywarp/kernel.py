@@ -425,13 +425,13 @@ class Kernel:
         **options: Any,
     ) -> Result:
         """The one place that starts the interpreter: `run` passes `running` on to ptx.run."""
-        require_shared(self.entry, self.name, shared_mem)
-        if self.enable_cooperative_groups:
-            grid, block, *_ = launch
-            require_room(self.entry, self.name, grid, block, shared_mem)
         if step_limit is not None and not (isinstance(step_limit, int) and step_limit > 0):
             raise ValueError(f"step_limit must be a whole number above 0, not {step_limit!r}")
         with progress(self.name) as tell:
+            require_shared(self.entry, self.name, shared_mem)
+            if self.enable_cooperative_groups:
+                grid, block, *_ = launch
+                require_room(self.entry, self.name, grid, block, shared_mem)
             running: dict[str, Any] = {
                 "names": namer(self.parameter_names, self._defined()),
                 "progress": tell,

@@ -1,14 +1,17 @@
 """The progress bar: only where somebody looks on, only after a while, and gone at the end."""
 
 import io
+import re
 import sys
+import time
 import types
 
 import numpy as np
 import pytest
 
-from anywarp import progress
+from anywarp import build, progress, ptx
 from anywarp.kernel import Kernel
+from anywarp.ptx.machine import scheduler
 
 
 class Terminal(io.StringIO):
@@ -55,6 +58,84 @@ def test_a_run_that_fails_leaves_none_either(monkeypatch):
         tell(1, 4)
         raise KeyError
     assert not shown(terminal).split("\r")[-2].strip()
+
+
+def wait_for(condition):
+    """Until it is so, at most 20 s: a clock draws the bar."""
+    for _ in range(2000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it did not come")
+
+
+def test_the_bar_moves_though_nobody_tells(monkeypatch):
+    """As during one long step, or while a compiler runs."""
+    terminal = watch(monkeypatch)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "TICK", 0.01)
+    with progress.progress("f"):
+        wait_for(lambda: "00:01" in shown(terminal))
+        assert "f: " in shown(terminal)
+    before = shown(terminal)
+    assert before.endswith("\r") and not before.split("\r")[-2].strip()
+    time.sleep(0.05)
+    assert shown(terminal) == before  # nothing goes on
+
+
+def test_a_huge_grid_says_at_once_how_long_it_takes(monkeypatch):
+    terminal = watch(monkeypatch)
+    with progress.progress("f") as tell:
+        time.sleep(0.01)
+        tell(1, 5)
+        assert shown(terminal) == ""  # little is left
+        tell(1, 2**31 - 1)
+        days = re.search(r"1/2147483647 \[00:00<(\d+):\d\d:\d\d", shown(terminal))
+        assert int(days[1]) > 24
+
+
+def test_one_block_counts_its_instructions(monkeypatch):
+    """The note goes on within the only block."""
+    notes = []
+    source = """
+extern "C" __global__ void f(float* x, int n)
+{
+    float a = threadIdx.x;
+    for (int i = 0; i < n; ++i) a = a * 0.5f + x[i % 32];
+    x[threadIdx.x] = a;
+}"""
+    kernel = Kernel(source, "f")
+    monkeypatch.setattr(scheduler.Report, "EVERY", 0.0)
+    run = lambda n: ptx.run(
+        kernel.entry, 1, 32, [np.zeros(32, np.float32), np.int32(n)],
+        progress=lambda *told: notes.append(told),
+    )  # fmt: skip
+    run(2000)
+    counts = [int(note.split()[0].replace(",", "")) for _, _, note in notes]
+    assert len(set(counts)) > 25 and counts == sorted(counts)
+    assert [told[:2] for told in notes[:-1]] == [(0, 1)] * (len(notes) - 2) + [(1, 1)]
+
+
+@pytest.mark.parametrize("what", ["parse", "compile"])
+def test_what_comes_before_a_run_has_a_bar(what, monkeypatch):
+    terminal = watch(monkeypatch)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "TICK", 0.01)
+    slow = lambda function: (
+        lambda *x: (wait_for(lambda: ": 00:0" in shown(terminal)), function(*x))[1]
+    )
+    source = f'extern "C" __global__ void f(float* x) {{ x[0] = {time.time_ns()}; }}'
+    if what == "compile":
+        monkeypatch.setattr(build, "compiled", slow(build.compiled))
+        Kernel(source, "f")
+        assert "compiling kernel.cu" in shown(terminal)
+    else:
+        with monkeypatch.context() as quiet:
+            quiet.setattr(progress, "watched", lambda: False)
+            kernel = Kernel(source, "f")
+        monkeypatch.setattr(ptx, "parse", slow(ptx.parse))
+        kernel(1, 1, (np.zeros(1, np.float32),), "interpreter")
+        assert "f: " in shown(terminal)
 
 
 def test_nobody_looks_on(monkeypatch):

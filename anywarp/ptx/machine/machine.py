@@ -315,7 +315,7 @@ def run(
     cooperative: bool = False,
     statics: launching.Statics | None = None,
     write: Any = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[..., None] | None = None,
     names: Names = lambda *_: None,
 ) -> None:
     """Run an entry for a grid of blocks.
@@ -329,8 +329,8 @@ def run(
     farther apart then, so that fewer of the former end in another array. cooperative: grid.sync()
     finds its barrier. statics: the module's variables, which the run changes; fresh ones without.
     write: takes the text of printf, sys.stdout.write without. progress: called with (blocks done,
-    blocks), at most ten times a second. names: a function (space, Allocation, offset) -> what
-    errors call that place, or None.
+    blocks, how many instructions have run, in words), at most ten times a second. names: a
+    function (space, Allocation, offset) -> what errors call that place, or None.
 
     Raises ValueError for a launch that a GPU would refuse, and a PTXError for what goes wrong
     while running.

@@ -44,6 +44,7 @@ IN_VAIN = 128  # the same where threads have looked at memory again and again
 JUMPS = (1 << 20, 1 << 26, 1 << 30, (1 << 30) - (1 << 27), 1 << 31, 1 << 36, 1 << 42)
 ROUNDS = 128  # of such jumps before something else changes than where threads look
 VAIN = 10  # of the step limit, this part of instructions is enough that only look at memory
+OFTEN = 16  # turns between reports of how it gets on
 SELDOM = 1024  # turns between looks at what is seldom
 CAREFUL = 32768  # turns after which a store must change something to count
 RESIDENT = 132 * 2048  # threads that a GPU runs at once
@@ -55,7 +56,7 @@ def run_chunks(
     total: int,
     per_chunk: int,
     threads: int,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[..., None] | None = None,
 ) -> None:
     """Run the States that `begin(first, end)` makes of a range of blocks, one after another as
     far as they let it be.
@@ -104,19 +105,24 @@ def run_chunks(
 
 
 class Report:
-    """Tells `progress(done, total)` in blocks, at most ten times a second and at the end."""
+    """Tells `progress(done, total, note)` in blocks, at most ten times a second and at the end; the
+    note counts instructions, which go on where one block takes long."""
 
-    def __init__(self, progress: Callable[[int, int], None] | None, total: int) -> None:
+    EVERY = 0.1  # seconds
+
+    def __init__(self, progress: Callable[..., None] | None, total: int) -> None:
         self.progress, self.total, self.at = progress, total, time.monotonic()
+        self.note = ""
 
     def __call__(self, done: int, state: State | None = None, last: bool = False) -> None:
         now = time.monotonic()
-        if self.progress is None or (now - self.at < 0.1 and not last):
+        if self.progress is None or (now - self.at < self.EVERY and not last):
             return
         self.at = now
         if state is not None:
             done += int((~state.alive.any(1)).sum())
-        self.progress(done, self.total)
+            self.note = f"{state.earlier + state.steps:,} instructions"
+        self.progress(done, self.total, self.note)
 
 
 class Turns:
@@ -173,6 +179,8 @@ class Turns:
                 state.impatient, fair_until, still = False, turn + FAIR_TURNS, IN_VAIN
                 if quiet >= QUIET and not (self.alone and not self.progressed):
                     break
+            if turn % OFTEN == 0:
+                self.report()
             if turn % SELDOM == 0:
                 fair_until = max(fair_until, turn + 2)
                 self.seldom(turn, quiet)
@@ -189,7 +197,6 @@ class Turns:
 
     def seldom(self, turn: int, quiet: int) -> None:
         state = self.state
-        self.report()
         state.careful = state.careful or turn >= CAREFUL
         for place, mask in state.ready.items():
             if turn >= SELDOM and place % state.size in self.program.endless:
