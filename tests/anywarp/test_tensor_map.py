@@ -211,7 +211,7 @@ def pretended(monkeypatch):
         "require": lambda: None,
         "current": lambda: -1,
         "arch": lambda: "sm_90",
-        "load": lambda cubin, symbol: symbol,
+        "load": lambda cubin, symbol: gpu.Loaded(symbol, None),
         "to_device": lambda x: Device(x.copy(), 4096 * len(x)),
         "to_host": lambda x: x.array,
         "launch": lambda *given: asked["launches"].append(given),
