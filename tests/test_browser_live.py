@@ -245,11 +245,25 @@ def test_a_run_can_be_stopped_and_another_begun(chromium, site):
 @pytest.mark.slow
 @pytest.mark.parametrize("id", STEPS)
 def test_every_chapter_runs_its_step(chromium, site, same, id):
-    """With the bits and counts that it has here."""
+    """With the bits and counts that it has here, another variant too; and its exercises' solutions
+    reach their goals."""
     chromium.open(site(f"book/{id}.html"))
     chromium.evaluate(OPEN.format("Run it here"))
     assert "largest difference from NumPy" in run(chromium)
+    variants = chromium.evaluate("[...document.querySelector('.live select').options].length")
+    if variants > 1:
+        chromium.evaluate("document.querySelector('.live select').selectedIndex = 1")
+    for what, shown in ("check", "error bound"), ("trace", "sectors/req"), ("sanitize", "findings"):
+        chromium.evaluate(CHOOSE.format(WHAT, what))
+        assert shown in run(chromium), what
     same([id])
+    chromium.evaluate("document.querySelector('section.live').remove()")
+    while chromium.evaluate(f"{BUTTONS}.some(e => e.textContent === 'Solve it here')"):
+        chromium.evaluate(OPEN.format("Solve it here"))
+        chromium.evaluate(CHOOSE.format(ANSWER, "the solution"))
+        shown = run(chromium)
+        assert "✓ passed" in shown and "✗" not in shown, shown
+        chromium.evaluate("document.querySelector('section.live').remove()")
 
 
 @needs_pyodide
