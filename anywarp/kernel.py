@@ -452,9 +452,10 @@ class Kernel:
                 text = f"{self.filename}: the compiler's own code runs: {reason}"
                 warnings.warn(text, stacklevel=2)
             code = self.cubin(arch) if self.given is None else f"{self.given}\0".encode()
-            loaded = self._loaded[number] = gpu.load(code, self.symbol)._replace(
-                cooperative=self.enable_cooperative_groups
-            )
+            loaded = gpu.load(code, self.symbol)
+            if self.enable_cooperative_groups:
+                loaded = loaded._replace(cooperative=True)
+            self._loaded[number] = loaded
             for symbol, data in self._given.items():
                 gpu.write_variable(loaded, symbol, data)
         return loaded
