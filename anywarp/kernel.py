@@ -61,7 +61,7 @@ class Kernel:
     to be picklable then.
     """
 
-    given: str | None = None  # PTX that was not made from a source here
+    made_elsewhere = False  # its PTX was, not from a source here
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class Kernel:
         kernel.enable_cooperative_groups = enable_cooperative_groups
         specific = re.search(r"^\s*\.target\s+sm_90a", text, re.MULTILINE)
         kernel.needs = capability.SPECIFIC if specific else capability.ANY
-        kernel.given = text
+        kernel.made_elsewhere = True
         kernel._take(text, kernel.name)
         return kernel
 
@@ -153,16 +153,16 @@ class Kernel:
         self._traps_alone = "%envreg2" in text and "trap;" in text  # cooperative_groups.h
         self._loaded: dict[int, gpu.Loaded] = {}
         self._statics: Any = None
-        self._given: dict[str, np.ndarray] = {}  # what `set` has set, by symbol
+        self._set: dict[str, np.ndarray] = {}  # what `set` has set, by symbol
 
     def __repr__(self) -> str:
         return " ".join([f"<Kernel {self.name} of {self.filename}", *self.options]) + ">"
 
     def __reduce__(self) -> tuple[Any, ...]:
         common = "options", "filename", "enable_cooperative_groups"
-        if self.given is not None:
+        if self.made_elsewhere:
             more = {x: getattr(self, x) for x in ("source", *common)}
-            return functools.partial(type(self).from_ptx, self.given, self.name, **more), ()
+            return functools.partial(type(self).from_ptx, self.ptx, self.name, **more), ()
         words = {x: getattr(self, x) for x in (*common, "rewrite", "needs")}
         words["names"] = self._names
         return functools.partial(type(self), self.source, self.name, **words), ()
@@ -205,7 +205,7 @@ class Kernel:
     def _warn_of_zero(self) -> None:
         """Called by what a method calls that starts a run."""
         for symbol, name in self._zero.items():
-            if symbol not in self._given:
+            if symbol not in self._set:
                 warnings.warn(
                     f"{self.name} reads __constant__ {name}, which nobody has set, so it is zero: "
                     f"kernel.set({name!r}, array) does what cudaMemcpyToSymbol does",
@@ -331,7 +331,7 @@ class Kernel:
         for another size or name, TypeError for another dtype.
         """
         held = variables.find(self._module, self._defined(), name)
-        data = self._given[held.symbol] = held.data(value)
+        data = self._set[held.symbol] = held.data(value)
         self._held.variables[held.symbol][:] = data
         for loaded in self._loaded.values():
             gpu.write_variable(loaded, held.symbol, data)
@@ -349,7 +349,7 @@ class Kernel:
     def reset(self) -> None:
         """Give all variables the values of the source again, on every device."""
         self._loaded.clear()
-        self._given.clear()
+        self._set.clear()
         self._statics = None
 
     def resources(self, arch: str = "sm_90") -> build.Resources:
@@ -391,7 +391,7 @@ class Kernel:
         return values
 
     def _build(self, arch: str) -> nvrtc.Compiled:
-        if self.given is not None:
+        if self.made_elsewhere:
             raise ValueError(f"{self.filename} is PTX, which the driver of a GPU alone compiles")
         source, names = self.source, self._names
         return build.compile(source, self.filename, self.options, names, arch, self.needs)
@@ -451,12 +451,12 @@ class Kernel:
             if self.rewrite and (reason := self.why_not_rewritten(arch)):
                 text = f"{self.filename}: the compiler's own code runs: {reason}"
                 warnings.warn(text, stacklevel=2)
-            code = self.cubin(arch) if self.given is None else f"{self.given}\0".encode()
+            code = f"{self.ptx}\0".encode() if self.made_elsewhere else self.cubin(arch)
             loaded = gpu.load(code, self.symbol)
             if self.enable_cooperative_groups:
                 loaded = loaded._replace(cooperative=True)
             self._loaded[number] = loaded
-            for symbol, data in self._given.items():
+            for symbol, data in self._set.items():
                 gpu.write_variable(loaded, symbol, data)
         return loaded
 

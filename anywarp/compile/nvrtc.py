@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from .headers import package
 
+SYNTAX_ONLY = "--fdevice-syntax-only"  # an option by which nothing is made
 CHOICE = "ANYWARP_NVRTC"
 WHEEL = "nvidia-cuda-nvrtc-cu12==12.9.86"  # as in requirements/compiler.txt
 WINDOWS = sys.platform == "win32"
@@ -97,8 +98,8 @@ def compile(
     """
     if any("<" in wanted for wanted in names):
         # asked for an instance of a template with errors in it, NVRTC 12.9 ends the process
-        alone = compile(source, filename, options, ())
-        if isinstance(alone, Refused):
+        alone = compile(source, filename, (*options, SYNTAX_ONLY), ())
+        if isinstance(alone, Refused) and SYNTAX_ONLY not in alone.log:  # which it may not know
             return alone
     program = c_void_p()
     text, name = source.encode(), filename.encode()
