@@ -34,7 +34,7 @@ def limits(steps: Sequence[Step]) -> Figure:
     words, named, longest = [], set[str](), 1.0
     with style():
         width = plt.rcParams["figure.figsize"][0]
-        fig, ax = plt.subplots(figsize=(width, 1.3 + 0.4 * len(steps)))
+        fig, ax = plt.subplots(figsize=(width, 1.5 + 0.4 * len(steps)))
         for y, step in enumerate(steps):
             counted = record["steps"][step.label]
             taken = bounds.cycles(counted, sms)
@@ -58,14 +58,15 @@ def limits(steps: Sequence[Step]) -> Figure:
         ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         ax.minorticks_off()
         ax.set_xlabel("cycles of an SM for each FMA of a warp", loc="right")
-        fig.legend(loc="outside upper center", ncols=4, frameon=False)
+        fig.legend(loc="outside upper center", ncols=2, frameon=False)
     where = f"{recorded_on(record)}, M = N = K = {record['size']}"
     return from_matplotlib(
         fig,
         f"Cycles of an SM for each FMA of a warp, {where}: {'; '.join(words)}.",
-        "Each mark is what one limit of an SM alone would allow. The line goes from the largest to "
-        "what a multiply-add of a warp took: its length is what no limit explains, the number the "
-        f"share that one does. Limits of less than {LEAST} cycles are left out. {sentence(where)}",
+        "Each mark shows how few cycles one limit of an SM alone would allow. The line begins at the "
+        "largest of them and ends at the cycles that a multiply-add of a warp really took; the "
+        "number is the first as a share of the second. No single limit explains the cycles that "
+        f"the line spans. Limits of less than {LEAST} cycles are left out. {sentence(where)}",
     )
 
 
