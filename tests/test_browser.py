@@ -230,7 +230,7 @@ def soon(chromium, script: str, seconds: float = 5) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=if_slow(n % 4 > 0)) for n, name in enumerate(NAMES)]
+    "name", [pytest.param(name, marks=if_slow(n % 8 > 0)) for n, name in enumerate(NAMES)]
 )
 def test_page(chromium, pages: Path, name: str):
     chromium.open(pages / "book" / f"{name}.html", width=WIDTHS[0], mode="dark")

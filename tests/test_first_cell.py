@@ -288,6 +288,7 @@ def wheel(folder: Path) -> None:
         packed.writestr(f"{about}/RECORD", "")
 
 
+@pytest.mark.slow
 def test_pip_installs_a_package(prepare, here, monkeypatch, capfd):
     wheel(here)
     target = here / "installed"

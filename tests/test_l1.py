@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from slow import if_slow
 
 from anywarp import Kernel, gpu
 from anywarp.analysis import global_wavefronts, tag_wavefronts
@@ -40,7 +41,13 @@ def test_loads_and_stores_take_what_the_rule_says():
     assert not tags.any() and -1 <= data.min() and data.max() <= 6 and (data == 0).mean() > 0.8
 
 
-@pytest.mark.parametrize("row", RECORD["steps"][: len(l1.KS)], ids=lambda row: row["shape"][2])
+PITCHES = [
+    pytest.param(row, id=str(row["shape"][2]), marks=if_slow(number % 5 > 0))
+    for number, row in enumerate(RECORD["steps"][: len(l1.KS)])
+]
+
+
+@pytest.mark.parametrize("row", PITCHES)
 def test_step_02_by_pitch(row):
     """Tags as the rule has them, and the time within 7 %: within 2.5 % but for two pitches where
     both stages have much to do. Of 16 warps that read the same rows, those that ask while a sector
@@ -58,7 +65,7 @@ def test_step_02_by_pitch(row):
 
 
 LONE = [
-    pytest.param(row, id=str(row["shape"][2]), marks=[pytest.mark.slow] * (number > 3))
+    pytest.param(row, id=str(row["shape"][2]), marks=if_slow(number > 0))
     for number, row in enumerate(sorted(RECORD["lone"][::3], key=lambda row: row["shape"][2]))
 ]
 

@@ -7,6 +7,7 @@ A test compares: after new timings, or a new chapter, run it once.
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 import textwrap
@@ -63,6 +64,7 @@ def title(name: str) -> str:
     return first.splitlines()[0].removeprefix("# ").partition(":")[0]
 
 
+@functools.cache
 def limit(step: kernels.ladder.step.Step) -> str:
     """The largest limit of an SM for its FMAs, as counted; those on tensor cores have others."""
     if step.tensor_cores:

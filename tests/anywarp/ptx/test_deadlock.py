@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 from harness import entry, launch
+from slow import if_slow
 
 from anywarp import ptx
 from anywarp.kernel import Kernel
@@ -129,9 +130,17 @@ def kernel_of(source: str) -> Kernel:
     return Kernel(source, "k", enable_cooperative_groups="grid" in source)
 
 
-@pytest.mark.parametrize("name", STUCK)
-@pytest.mark.parametrize("way", ["__call__", "sanitize"])
-def test_a_wait_that_nobody_ends_is_found_in_seconds(name, way):
+SANITIZED = "cuda::barrier", "a flag in global memory"  # the others by slow tests
+
+
+@pytest.mark.parametrize(
+    "way, name",
+    [
+        *(("__call__", name) for name in STUCK),
+        *(pytest.param("sanitize", name, marks=if_slow(name not in SANITIZED)) for name in STUCK),
+    ],
+)
+def test_a_wait_that_nobody_ends_is_found_in_seconds(way, name):
     source, words = STUCK[name]
     kernel = kernel_of(source)
     start = time.process_time()
@@ -199,7 +208,7 @@ LATE = {
 
 @pytest.mark.parametrize("wait", WAITS)
 @pytest.mark.parametrize("late", LATE)
-@pytest.mark.parametrize("block", [32, 1024])
+@pytest.mark.parametrize("block", [32, pytest.param(1024, marks=pytest.mark.slow)])
 def test_a_wait_that_somebody_ends_later_is_none(wait, late, block):
     """In a chunk, and in the second of four."""
     x = np.zeros(8, np.int32)
