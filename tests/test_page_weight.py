@@ -148,3 +148,38 @@ def test_a_page_has_one_stylesheet_with_all_that_its_own_said(page_weight, tmp_p
         'b {src: url("fonts/x.woff")}',
         "i {src: url('data:image/png;base64,AA==')}",
     ]
+
+
+SHEET = """
+.card, .used {a: b}
+.unused .used {a: b}
+.used:not(.unused)[data-x=".unused"] > a {a: b}
+.bs-tooltip-top {a: b}
+.col-1\\/2 {a: b}
+#main #missing {a: b}
+p {a: b}
+@media (width > 9px) { .unused {a: b} }
+@media (width > 8px) { .unused {a: b} .used {a: b} }
+@font-face {font-family: "unused"}
+"""
+
+
+def test_rules_for_what_nothing_names_are_left_out(page_weight, tmp_path):
+    static, page = tmp_path / "_static", tmp_path / "page.html"
+    static.mkdir()
+    (static / "all-1.css").write_text(SHEET)
+    (static / "script.min.js").write_text("e.className = 'bs-tooltip-' + side")
+    (static / "not_loaded.js").write_text("'unused missing'")
+    page.write_text(
+        '<link href="_static/all-1.css"><script src="_static/script.min.js"></script>'
+        '<main id="main" class="used"></main>'
+    )
+    page_weight.prune_styles([page], static)
+    (sheet,) = static.glob("all-*.css")
+    assert f'href="_static/{sheet.name}"' in page.read_text() and sheet.name != "all-1.css"
+    left = sheet.read_text()
+    assert left.count("unused") == 3  # in :not(), in a value and in a font
+    for gone in ".unused .used", "#missing", "width > 9px":
+        assert gone not in left
+    for kept in ".card, .used", ".used:not(", ".bs-tooltip-top", ".col-1", "p {", "width > 8px":
+        assert kept in left

@@ -4,8 +4,9 @@ The theme draws its icons by a script of 1.5 MB in the page's head; the pages sh
 Here each stands in the page as a picture. Formulas stand in it as MathJax set them once
 (tools/formulas.py), so that a page loads MathJax only where one is new. Pictures stand in it once,
 not again as the images that notebooks need where no script runs. Its dozen stylesheets, one of
-which asks for another, are one file. Scripts are loaded beside the page rather than before it; that
-the page is light or dark is known before its first paint all the same.
+which asks for another, are one file, without the rules that no page or script has a word for.
+Scripts are loaded beside the page rather than before it; that the page is light or dark is known
+before its first paint all the same.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ import functools
 import hashlib
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import formulas
 import pydata_sphinx_theme
+import tinycss2
 from markup import Page
 
 ICONS = Path(pydata_sphinx_theme.__file__).parent / (
@@ -34,6 +37,9 @@ FIRST = "documentation_options"  # a script in the page changes what this one de
 FORMULA = re.compile(r"\s*\\([(\[])(.*)\\[)\]]\s*", re.DOTALL)
 SVG = "data:image/svg+xml;base64,"
 IMPORT = re.compile(r'@import "([^"]+)";')
+WORD = re.compile(r"[\w-]+")
+NAMES = re.compile(r"[.#]((?:[\w-]|\\.)+)")  # of classes and elements in a selector
+BRACKETS = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
 FILE = re.compile(r"""url\((["']?)(?!["']?data:)([^"')]+)\1\)""")
 
 
@@ -77,6 +83,51 @@ def stylesheet(path: Path, folder: Path) -> str:
     text = path.read_text(encoding="utf-8").removeprefix('@charset "UTF-8";')
     imported = lambda match: stylesheet(Path(os.path.normpath(path.parent / match[1])), folder)
     return IMPORT.sub(imported, FILE.sub(moved, text))
+
+
+def prune_styles(pages: Iterable[Path], static: Path) -> None:
+    """Leave out of the stylesheets of `join_styles` what no page and none of its scripts names:
+    most of the theme's 390 kB are for elements that the book has none of."""
+    texts = {path: path.read_text("utf-8") for path in pages}
+    words = set(WORD.findall("\n".join(texts.values())))
+    scripts = [
+        path.read_text("utf-8")
+        for path in static.rglob("*.js")
+        if path.name.partition(".")[0] in words
+    ]
+    words.update(WORD.findall("\n".join(scripts)))
+    for sheet in static.glob("all-*.css"):
+        css = pruned(tinycss2.parse_stylesheet(sheet.read_text("utf-8")), words)
+        name = f"all-{hashlib.sha256(css.encode()).hexdigest()[:16]}.css"
+        sheet.unlink()
+        (static / name).write_text(css, encoding="utf-8")
+        for path, text in texts.items():
+            if sheet.name in text:
+                path.write_text(text.replace(sheet.name, name), encoding="utf-8")
+
+
+def pruned(rules: list[tinycss2.ast.Node], words: set[str]) -> str:
+    """The CSS of these rules without those whose classes and ids are not among the words. A class
+    may be put together, as "bs-tooltip-" and a side: then its beginning is one of them."""
+
+    def named(name: str) -> bool:
+        starts = (name[:end] for end in range(1, len(name) + 1) if name[end - 1] == "-")
+        return "\\" in name or name in words or any(start in words for start in starts)
+
+    css = ""
+    for rule in rules:
+        if rule.type == "at-rule" and rule.lower_at_keyword in ("media", "supports", "layer"):
+            inner = pruned(tinycss2.parse_rule_list(rule.content or []), words)
+            css += f"@{rule.at_keyword}{tinycss2.serialize(rule.prelude)}{{{inner}}}" * bool(inner)
+        elif rule.type != "qualified-rule":
+            css += rule.serialize() if rule.type == "at-rule" else ""  # but for white space
+        else:
+            selectors, count = tinycss2.serialize(rule.prelude), 1
+            while count:  # of what stands in :not() or :is() nothing has to be there
+                selectors, count = BRACKETS.subn("", selectors)
+            if any(all(map(named, NAMES.findall(one))) for one in selectors.split(",")):
+                css += rule.serialize()
+    return css
 
 
 def put_formulas(page: Page) -> None:

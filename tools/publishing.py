@@ -149,8 +149,11 @@ def finish(app: Sphinx, failure: Exception | None) -> None:
     explain = lambda page: reading.explain(page, said)
     changes = page_weight.reduce, accessibility.improve, mark_evidence, reading.number_figures
     static = Path(app.outdir, "_static")
-    pages = (p for p in Path(app.outdir).rglob("*.html") if static not in p.parents)
-    for path in pages if not failure else ():
+    if failure:
+        return
+    pages = [p for p in Path(app.outdir).rglob("*.html") if static not in p.parents]
+    for path in pages:
         join = lambda page, path=path: page_weight.join_styles(page, path, static)
         text = markup.changed(path.read_text("utf-8"), *changes, explain, join)
         path.write_text(text, encoding="utf-8")
+    page_weight.prune_styles(pages, static)

@@ -63,8 +63,8 @@ def limits(steps: Sequence[Step]) -> Figure:
     return from_matplotlib(
         fig,
         f"Cycles of an SM for each FMA of a warp, {where}: {'; '.join(words)}.",
-        "Each mark shows how few cycles one limit of an SM alone would allow. The line begins at the "
-        "largest of them and ends at the cycles that a multiply-add of a warp really took; the "
+        "Each mark shows how few cycles one limit of an SM alone would allow. The line begins at "
+        "the largest of them and ends at the cycles that a multiply-add of a warp really took; the "
         "number is the first as a share of the second. No single limit explains the cycles that "
         f"the line spans. Limits of less than {LEAST} cycles are left out. {sentence(where)}",
     )
