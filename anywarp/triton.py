@@ -24,10 +24,7 @@ from .trace import Trace
 
 NAMES = {"fp64": "double", "fp32": "float", "fp16": "__half", "bf16": "__nv_bfloat16"}
 NAMES |= {"i1": "bool", "i8": "signed char", "i16": "short", "i32": "int", "i64": "long long"}
-SCRATCH = (
-    "global_scratch",
-    "profile_scratch",
-)  # what Triton passes after the arguments, if it does
+SCRATCH = ("global_scratch", "profile_scratch")  # passed after the arguments, if at all
 
 
 @dataclass(frozen=True)

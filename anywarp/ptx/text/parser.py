@@ -37,6 +37,8 @@ from .syntax import (
 
 Chain = tuple[tuple[int, ...], ...]  # file and line of calls within calls, the outermost first
 LIBRARY = re.compile(r"[/\\]include[/\\]|\b__nv_nvrtc")  # paths of headers that come with CUDA
+# Of an assembly of several lines, Triton's LLVM counts the source's line on with each.
+INLINE = re.compile(r"(// begin inline asm\n[^\n]*)(.*?)(?=// end inline asm)", re.DOTALL)
 
 
 @dataclass
@@ -81,7 +83,7 @@ class _Parser(Declarations):
     """The part of the parser that reads a module, its functions and their instructions."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(text)
+        super().__init__(INLINE.sub(lambda asm: asm[1] + asm[2].replace(".loc", "//"), text))
         # .file directives stand at the end of the text but are needed from the first .loc on
         files = re.findall(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', text, re.MULTILINE)
         self.files = {int(number): path for number, path in files}

@@ -195,6 +195,32 @@ $L__info_string0:
     assert out.tolist() == [0, 1, 2, 3]
 
 
+def test_an_assembly_of_several_lines_has_the_line_of_its_first():
+    """Triton's load without a mask: LLVM counts the line of the source on with each."""
+    text = (
+        HEADER
+        + """
+.file 1 "/some/where/sums.py"
+.visible .entry k(.param .u64 x)
+{
+    .reg .b64 %p; .reg .b32 %t;
+    ld.param.u64 %p, [x];
+    .loc 1 11 18                    // sums.py:11:18
+    // begin inline asm
+    .loc 1 11 18                    // sums.py:11:18
+    mov.u32 %t, 0x0;
+    .loc 1 12 18                    // sums.py:12:18
+    ld.global.b32 { %t }, [ %p + 0 ];
+    // end inline asm
+    .loc 1 13 5                     // sums.py:13:5
+    st.global.b32 [%p], %t;
+}
+"""
+    )
+    _, *others = parse(text).entries["k"].instructions
+    assert [i.position.line for i in others][:3] == [11, 11, 13]
+
+
 @pytest.mark.parametrize(
     "broken",
     [
