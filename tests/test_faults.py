@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.machinery
 import json
+import sys
+from types import SimpleNamespace
 
 import nbformat
 import numpy as np
@@ -34,6 +37,37 @@ def test_the_cure_alone_takes_away_what_the_sanitizer_finds(name):
         kinds.append({one.kind for one in found})
     np.testing.assert_allclose(out, want, rtol=1e-6)
     assert kinds[0] and not kinds[1]
+
+
+@pytest.mark.parametrize("name, wrong", [("softmax", 0), ("intervals", 3)])
+def test_wrong_launches_are_counted(name, wrong, monkeypatch):
+    """With NumPy and the interpreter in the place of CuPy."""
+    known = PAGE["source"][name]
+
+    class Module:
+        def load(self, code):
+            assert code.startswith(b"\x7fELF")
+
+        def get_function(self, name):
+            def launch(grid, block, args):
+                kernel(*grid, *block, args, device="interpreter")
+
+            return launch
+
+    cupy = SimpleNamespace(
+        __spec__=importlib.machinery.ModuleSpec("cupy", None),
+        cuda=SimpleNamespace(
+            set_allocator=lambda none: None, function=SimpleNamespace(Module=Module)
+        ),
+        asarray=np.asarray,
+        asnumpy=np.asarray,
+        empty=np.empty,
+    )
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    monkeypatch.setattr(gpu, "arch", lambda: "sm_90")
+    for version, count in zip(faults.VERSIONS, (wrong, 0)):
+        kernel = Kernel(known, name, faults.options(version))
+        assert faults.launches(name, version, 3, written=True) == count
 
 
 @pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.parent.name)
