@@ -17,17 +17,7 @@ import nbformat
 import notebooks
 
 PAGE = notebooks.BOOK / "status.md"
-TEXT = """\
-# Status of the notebooks
-
-How much of each page a test compares with a fresh run, and how long a run takes, without a GPU, on
-{machine}. *Compared* are all cells of code but the starters of exercises, which another test runs.
-*Live* cells also show what is measured on the reader's GPU; where there is one, they are run and
-not compared. *Folded* cells show a title alone until a reader opens them.
-
-| notebook | cells | compared | live | folded | seconds |
-|---|--:|--:|--:|--:|--:|
-"""
+TEXT = Path(__file__).with_suffix(".md").read_text("utf-8")  # up to the first row of the table
 
 
 def row(path: Path) -> str:
@@ -38,8 +28,8 @@ def row(path: Path) -> str:
         raise ValueError(f"{path.name} was not executed in order: python tools/notebooks.py run")
     tags = [set(cell.metadata.get("tags", ())) for cell in cells]
     compared = sum(not one & {"starter", "nbval-ignore-output"} for one in tags)
-    live, folded = (sum(name in one for one in tags) for name in ("live", notebooks.FOLD))
-    return f"| [{path.stem}]({path.name}) | {len(cells)} | {compared} | {live} | {folded} | "
+    starters, live = (sum(name in one for one in tags) for name in ("starter", "live"))
+    return f"| [{path.stem}]({path.name}) | {len(cells)} | {compared} | {starters} | {live} | "
 
 
 def total(rows: Sequence[str]) -> str:
