@@ -1,4 +1,4 @@
-// Bank conflicts: three cures
+// Bank conflicts: three layouts in which a warp's words lie in different banks
 //
 // The tile of B is no longer transposed: the lanes of a warp read 32 neighbours in a row of it,
 // which lie in 32 banks. Where the transposed tile is wanted, two other cures keep it: a row

@@ -1,4 +1,4 @@
-// Vectorized: tiles are copied in float4
+// Vectorised: tiles are copied in float4
 //
 // A thread copies four neighbours with one 128-bit load and one 128-bit store. For that it
 // leaves its place in the output and takes one by its number in the block, 16 threads to a row.

@@ -1,4 +1,4 @@
-// Thread tile, 8 x 8: four times the outputs, twice the loads
+// Thread tile, 8 x 8: a thread has four times the outputs and twice the loads
 //
 // The fragments grow to eight elements each, the tile to 128 x 128. The 64 sums of a thread have
 // to stay in registers, and registers have no addresses: every loop over them has to be unrolled,

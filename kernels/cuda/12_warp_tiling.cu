@@ -1,4 +1,4 @@
-// Warp tiling: the level between block and thread
+// Warp tiling: a warp has a tile of its own, between block and thread
 //
 // Shared memory serves a warp, not a thread, so the shape of a warp's outputs decides how many
 // different words its fragments hold. A warp takes a tile of WM x WN, 32 x 64 instead of 16 x

@@ -1,4 +1,4 @@
-// Double buffering: two shared buffers, one barrier
+// Double buffering: two shared buffers, one barrier a tile
 //
 // While one pair of tiles is read, the next goes into another pair. Whoever passes the barrier
 // knows that both are done: the tiles to come are complete and the old ones are read. A second

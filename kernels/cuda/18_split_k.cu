@@ -1,4 +1,4 @@
-// Split-K and stream-K: few tiles and a long K
+// Split-K and stream-K: blocks share a long K where tiles are few
 //
 // A product of few tiles leaves SMs without work, and so does the last wave of any other. What is
 // shared out here are not tiles but steps, BK columns of A times BK rows of B: the steps of all

@@ -1,4 +1,4 @@
-// Tensor cores: float32 in parts
+// Tensor cores: a float32 in three parts of BF16
 //
 // A tensor core multiplies numbers of few bits, 8 for BF16. Three such numbers hold the 24 bits of
 // a float32: the number rounded to BF16, what that leaves rounded again, and the rest. The product
