@@ -280,6 +280,23 @@ def test_every_chapter_runs_its_step(chromium, site, same, id):
 
 @needs_pyodide
 @pytest.mark.slow
+def test_a_page_that_was_left_lets_go_of_python_and_begins_again(chromium, site):
+    """The browser keeps the page itself, for who comes back."""
+    chromium.open(site("book/02_naive.html"))
+    chromium.evaluate(OPEN.format("Run it here"))
+    run(chromium, "here = 1")
+    chromium.evaluate("window.kept = true")
+    chromium.open(site("book/the_gpu.html"))
+    chromium.evaluate("history.back()")
+    end = time.monotonic() + 10
+    while not chromium.evaluate("window.kept && document.readyState === 'complete'"):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert run(chromium, "print('here' in globals())") == "False\n"
+
+
+@needs_pyodide
+@pytest.mark.slow
 def test_thirty_runs_take_no_more_memory_than_twenty(chromium, site):
     chromium.open(site("book/23_skinny.html"))
     chromium.evaluate(OPEN.format("Run it here"))

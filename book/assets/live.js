@@ -81,6 +81,8 @@
     for (const one of waiting.values()) one.reject(new Error(why));
     waiting.clear();
   };
+  // A browser may keep a page that was left, and would keep its Python, of 100 MB, with it.
+  addEventListener("pagehide", () => end("Stopped: the page was left"));
   let last = 0;
   const ask = async (code) => {
     await begin();
