@@ -156,9 +156,9 @@ STRIDED_09 = (  # rows of a thread that lie BM / TM apart, after QUADS
 SWIZZLED_10 = [(f"[a_k + {n}][a_row + i]", f"[a_k + {n}][(a_row + i) ^ 2 * a_k]") for n in range(4)]
 SWIZZLED_10 += [("tile_a[k][row + i]", "tile_a[k][(row + i) ^ 8 * (k / 4)]")]  # a_k is 4 to 12
 NOT_ALIGNED_15 = ("return width % 4 == 0 &&", "return width < 0 &&")  # known at run time, too
+TILED = ("05", "06", "07", "08", "09", "10", "11", "12", "13", *BUFFERS_14, "15")
 TILE_11 = "BM=128 BN=128 BK=8 TM=8 TN=8"
 ORDER_17 = {"load_gap": 4, "other_gap": 4, "barrier": 0, "snake": False}  # each undoes a change
-FLUSH_21 = "if (!EXACT && k % RUN == RUN - 1)"
 
 
 def filled(step: Step, name: str, unused: int) -> Any:
@@ -258,6 +258,11 @@ def without_wgmma(cubin: bytes) -> bytes:
 
 TABLE: dict[str, Experiment] = {
     **experiments.TABLE,
+    "ptxas -O1": Experiment(
+        "What does ptxas make of each step at its first level of optimisation?",
+        (4096,),
+        lambda step: pairs(map(step, ("02", "03", "04", *TILED)), quickly),
+    ),
     "02 rows": Experiment(
         "Do lower blocks, and rows of A that are no whole cache lines, gain what their wavefronts "
         "in the data pipe say?",
@@ -462,17 +467,6 @@ TABLE: dict[str, Experiment] = {
             lambda one: edited(one, "together", (LATER_21, "")),
         ),
     ),
-    "21 sums": Experiment(
-        "What do sums of sums and carried errors cost, and chains of other lengths?",
-        (4096,),
-        lambda step: [
-            step("21"),
-            edited(step("21"), "one sum", (FLUSH_21, "if (false)")),
-            step("21 EXACT=1"),
-            step("21 BK=16 STAGES=8"),
-            step("21 BK=64 STAGES=2"),
-        ],
-    ),
     "reuse": Experiment(
         "How much do the operands that stay in the caches of the register banks save?",
         (4096,),
@@ -512,14 +506,6 @@ TABLE: dict[str, Experiment] = {
             step("20"),
             *(step(f"20 BK=32 CHAIN={n}") for n in (16, 32)),
             step("20 BK=32 CHAIN=32 STRIP=16"),
-        ],
-    ),
-    "20 strips": Experiment(
-        "How many columns of a warp tile at a time, and at which level of ptxas?",
-        (2048, 4096),
-        lambda step: [
-            *(step(f"20 STRIP={n}") for n in (16, 32, 64)),
-            *(edited(step(f"20 STRIP={n}"), f"{n} ptxas -O3", ptxas="-O3") for n in (32, 64)),
         ],
     ),
     "power": Experiment(

@@ -37,7 +37,7 @@ def stalls() -> dict[str, Any]:
 
 
 def steps() -> Iterator[Any]:
-    """Those of that record that run by themselves; edits that need other options do not."""
+    """Those of that record that run by themselves."""
     edits = {
         x.label: x
         for table in (TABLE, experiments.TABLE)
@@ -45,7 +45,7 @@ def steps() -> Iterator[Any]:
         for x in e.steps(step)
     }
     for label in stalls()["steps"]:
-        if ":" not in label and "bulk copies" not in label:
+        if ":" not in label:
             yield edits[label] if "," in label else step(label)
 
 

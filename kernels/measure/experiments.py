@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from anywarp.sass import elf, hot_loop, instructions
@@ -175,7 +174,6 @@ LOADS_16 = """\
         to = (to + 1) % STAGES;
     };
 """
-BULK = Path(__file__).with_name("bulk_copies.cu")
 
 
 def unrolled(step: Step, times: int, loop: str = LOOP_03) -> Any:
@@ -227,16 +225,9 @@ def through_registers(step: Step) -> Any:
     )
 
 
-def bulk(step: Step, name: str, free: int) -> Any:
-    """Step 17 for whole tiles and a transposed A, with bulk copies."""
-    made = step.edit(source=BULK.read_text(encoding="utf-8"))
-    return named(made, step, name).define(TRANS_A=1, FREE=free)
-
-
 # ---------------------------------------------------------------------- the table
 
 BUFFERS_14 = ("14", "14 BUFFERS=1")
-TILED = ("05", "06", "07", "08", "09", "10", "11", "12", "13", *BUFFERS_14, "15")
 TABLE: dict[str, Experiment] = {
     "07 second block": Experiment(
         "Is a second block on the SM what one order of rows gains over the other?",
@@ -291,11 +282,6 @@ TABLE: dict[str, Experiment] = {
             ),
         ],
     ),
-    "ptxas -O1": Experiment(
-        "What does ptxas make of each step at its first level of optimisation?",
-        (4096,),
-        lambda step: pairs(map(step, ("02", "03", "04", *TILED)), quickly),
-    ),
     "16 copies": Experiment(
         "What do asynchronous copies gain, and what the fragments fetched ahead, the larger thread "
         "tile and the level of ptxas?",
@@ -319,15 +305,6 @@ TABLE: dict[str, Experiment] = {
         "How many tiles have to be under way?",
         (1024, 4096),
         lambda step: [step(f"16 STAGES={n}") for n in (2, 3)] + [step("16"), step("16 STAGES=5")],
-    ),
-    "17 bulk copies": Experiment(
-        "Do copies by an engine, which take next to no instructions, gain the slots they free?",
-        (4096,),
-        lambda step: [
-            step("17 TRANS_A=1"),
-            bulk(step("17"), "bulk copies", 0),
-            bulk(step("17"), "bulk copies and no barrier", 1),
-        ],
     ),
     "17 thread tile": Experiment(
         "How much does a thread gain that computes 8 x 16 sums, and how much a larger block?",

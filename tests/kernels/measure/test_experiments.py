@@ -176,13 +176,13 @@ def test_every_experiment_was_recorded():
 def test_what_the_steps_of_experiments_wait_for_is_recorded_once_each(monkeypatch, capsys):
     asked, called = [], []
     monkeypatch.setattr(profiling, "stalls", lambda *rest: asked.append(rest))
-    names = ["reuse", "17 bulk copies", "16 stages", "16 copies"]
+    names = ["reuse", "17 edges", "16 stages", "16 copies"]
     experiments.main(["--stalls", *names])
     ((steps, size, output, command),) = asked
     labels = [one.label for one in steps]
     assert size == 4096 and output is None and len(labels) == len(set(labels))
     assert labels[0] == "12_warp_tiling" and "12_warp_tiling, no reuse" not in labels
-    assert "17_tile_space, bulk copies" in labels and "16_async_copy, not ahead" in labels
+    assert "17_tile_space, whole tiles" in labels and "16_async_copy, not ahead" in labels
     assert command == ["-m", "benchmarks.experiments", "--launch", *names]
     monkeypatch.setattr(Step, "__call__", lambda step, A, B, device: called.append(step.label))
     experiments.launch(names, 256)
