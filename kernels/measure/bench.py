@@ -330,31 +330,9 @@ def unordered(steps: Sequence[Step]) -> list[str]:
 
 # ---------------------------------------------------------------------- the roofs
 
-_CHAINS, _UNROLL, _TRIPS = 8, 64, 683
+_ROOFS = Path(__file__).with_name("peaks.cu").read_text(encoding="utf-8")
+_FMAS, _TRIPS = 512, 683  # of a thread in a trip, as the file has it, and its trips
 _BLOCKS_PER_SM = 24  # full waves where 4, 6 or 8 blocks of 256 threads run at a time
-_ROOFS = f"""
-// Eight independent chains of FMAs per thread hide the latency of each; 512 of them stand
-// between two branches. The sum is written so that nothing is optimised away.
-extern "C" __global__ void __launch_bounds__(256)
-fma_peak(int trips, float a, float b, float* out)
-{{
-    float x[{_CHAINS}];
-    for (int i = 0; i < {_CHAINS}; ++i)
-        x[i] = threadIdx.x + i;
-    for (int trip = 0; trip < trips; ++trip)
-        #pragma unroll
-        for (int repeat = 0; repeat < {_UNROLL}; ++repeat)
-            #pragma unroll
-            for (int i = 0; i < {_CHAINS}; ++i)
-                x[i] = fmaf(x[i], a, b);
-    float sum = 0.0f;
-    for (int i = 0; i < {_CHAINS}; ++i)
-        sum += x[i];
-    out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
-}}
-
-extern "C" __global__ void nothing() {{}}
-"""
 
 
 def flush_bytes() -> int:
@@ -370,7 +348,7 @@ def flusher() -> Launch:
 def measure_roofs(flush: Launch) -> tuple[float, float, float]:
     """FMA peak in TFLOPS, copy bandwidth in GB/s, and an empty launch in microseconds."""
     names = ("fma_peak", "nothing")
-    built = build.compile(_ROOFS, "roofs.cu", (), names, gpu.arch())
+    built = build.compile(_ROOFS, "peaks.cu", (), names, gpu.arch())
     loaded = {name: gpu.load(built.machine_code, built.lowered[name]) for name in names}
     blocks, threads = _BLOCKS_PER_SM * gpu.device().multiprocessors, 256
     out = gpu.empty(blocks * threads)
@@ -386,7 +364,7 @@ def measure_roofs(flush: Launch) -> tuple[float, float, float]:
     fma_ms, copy_ms, empty_ms = (
         float(np.median(ms)) for ms in rounds(works, flush, MIN_REPEATS, MIN_SECONDS)
     )
-    flops = 2 * _CHAINS * _UNROLL * _TRIPS * blocks * threads
+    flops = 2 * _FMAS * _TRIPS * blocks * threads
     return flops / (fma_ms * 1e9), 2 * source.nbytes / (copy_ms * 1e6), 1000 * empty_ms
 
 
