@@ -34,7 +34,7 @@ def book(tmp_path, monkeypatch):
     """A book of one notebook and one page, which the command may write into."""
     for folder in "tools", "book", "book/assets":
         (tmp_path / folder).mkdir()
-    for path in ("_config.yml", "tools/first_cell.py"):
+    for path in ("_config.yml", "CITATION.cff", "tools/first_cell.py"):
         shutil.copy(ROOT / path, tmp_path / path)
     shutil.copytree(ROOT / "book" / "assets", tmp_path / "book" / "assets", dirs_exist_ok=True)
     text = "# First\n\nWhat this chapter is about. It has 2 < 3 sentences."

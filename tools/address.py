@@ -32,15 +32,6 @@ RECORD = ROOT / "tools" / "address.json"
 CITATION = ROOT / "CITATION.cff"
 GITHUB = "https://github.com/"
 BINDER, COLAB = "https://mybinder.org/v2", "https://colab.research.google.com"
-STATED = """\
-cff-version: 1.2.0
-message: If you use this book or its kernels, please cite it as below.
-type: software
-title: "Climbing the Roofline: CUDA SGEMM, step by step"
-authors:
-  - name: the sgemm-book authors
-license: MIT
-"""
 
 
 @dataclass(frozen=True)
@@ -98,13 +89,14 @@ def digest(root: Path) -> str:
 
 
 def citation(address: Address) -> str:
-    """CITATION.cff."""
+    """CITATION.cff, in which the address stands last."""
     stated = {
         "version": address.tag,
         "repository-code": address.repository,
         "url": address.pages,
     }
-    return STATED + "".join(f'{key}: "{value}"\n' for key, value in stated.items() if value)
+    text = re.sub(rf"^({'|'.join(stated)}): .*\n", "", CITATION.read_text("utf-8"), flags=re.M)
+    return text + "".join(f'{key}: "{value}"\n' for key, value in stated.items() if value)
 
 
 def files(address: Address) -> dict[Path, str]:

@@ -20,6 +20,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from string import Template
 
 import nbformat
 import pdf
@@ -36,25 +37,7 @@ SETTLED = 60_000  # milliseconds of the page's own time
 # around it. In a style 1ex is the height of those; that of MathJax's own is 0.442 of their size.
 SIZE = "mjx-container { font-size: calc(1ex / 0.442); position: relative; }"
 
-PAGE = """<!doctype html><html><meta charset="utf-8"><body>
-<script>
-const settings = {settings};
-window.MathJax = {{
-  ...settings,
-  chtml: {{ matchFontHeight: false, fontURL: "mathjax/output/chtml/fonts/woff-v2" }},
-  startup: {{
-    pageReady: () => MathJax.startup.defaultPageReady().then(() => {{
-      const set = [...document.querySelectorAll("div.math")].map((e) => e.innerHTML);
-      const rules = [...document.getElementById("MJX-CHTML-styles").sheet.cssRules];
-      const style = rules.map((rule) => rule.cssText);
-      document.body.textContent = "BEGIN" + JSON.stringify([set, style]) + "END";
-    }}),
-  }},
-}};
-</script>
-<script src="{mathjax}"></script>
-{formulas}
-</body></html>"""
+PAGE = Template(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
 
 
 def markdown(path: Path) -> Iterator[str]:
@@ -103,7 +86,7 @@ def set_by_mathjax(formulas: list[str]) -> tuple[list[str], list[str]]:
 
     config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["sphinx"]["config"]
     texts = "\n".join(f'<div class="math">{html.escape(tex)}</div>' for tex in formulas)
-    page = PAGE.format(
+    page = PAGE.substitute(
         settings=json.dumps(config["mathjax3_config"]),
         mathjax=(ASSETS / config["mathjax_path"]).as_uri(),
         formulas=texts,
