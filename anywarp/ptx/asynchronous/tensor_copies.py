@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -85,14 +85,9 @@ def box_of(i: Instruction, operand: Operand, rank: int, at: Site) -> Callable[..
         address = issuers.values(address_of(registers))
         for map_address in np.unique(address):
             which = np.flatnonzero(address == map_address)
-            thread = issuers.thread_name(which[0])
-            start, tile = tensor_map(i, state, int(map_address), thread)
-            if tile.rank != rank:
-                raise PTXError(
-                    f"the tensor map is of {tile.rank} dimensions, the instruction of {rank}",
-                    instruction=i,
-                    thread=thread,
-                )
+            start, tile = tensor_map(issuers[which], int(map_address))
+            other = f"the tensor map is of {tile.rank} dimensions, the instruction of {rank}"
+            issuers[which].require(np.bool_(tile.rank == rank), lambda _, other=other: other)
             check_corner(tile, corner[which], issuers[which])
             yield which, start, tile, corner[which]
 
@@ -116,30 +111,27 @@ def check_corner(tile: Tile, corner: Array, issuers: Places) -> None:
     issuers.require((corner >= 0).all(1) | (GROUPED not in issuers.i.modifiers), before)
 
 
-def tensor_map(i: Instruction, state: State, address: int, thread: str) -> tuple[int, Tile]:
-    """The tensor map at a generic address."""
+def tensor_map(issuers: Places, address: int) -> tuple[int, Tile]:
+    """The tensor map at a generic address, which the threads name."""
     name = SPACE_OF_WINDOW[int(allocations.window_of(np.array(address)))]
-    if name in ("shared", "local"):
-        raise PTXError(
-            f"the tensor map lies in {name} memory, and must lie in that of parameters (as a "
-            "const __grid_constant__ CUtensorMap), constant or global memory",
-            instruction=i,
-            thread=thread,
-        )
-    space, place = state.spaces[name], np.array([[address - allocations.STARTS[name]]])
+    elsewhere = lambda _: (
+        f"the tensor map lies in {name} memory, and must lie in that of parameters (as a "
+        "const __grid_constant__ CUtensorMap), constant or global memory"
+    )
+    issuers.require(np.bool_(name not in ("shared", "local")), elsewhere)
+    space, place = issuers.state.spaces[name], np.array([[address - allocations.STARTS[name]]])
     wrong = space.check(place, None, BYTES, ALIGNMENT)
     if wrong is not None:
-        raise space.fault(place, wrong, BYTES, ALIGNMENT, i, lambda *_: thread)
+        first_of = lambda *_: issuers.thread_name(0)
+        raise space.fault(place, wrong, BYTES, ALIGNMENT, issuers.i, first_of)
     first = int(place[0, 0])
     unpacked = unpack(space.data[first : first + BYTES].tobytes())
-    if unpacked is None:
-        raise PTXError(
-            f"the {BYTES} bytes at {space.describe(first)} are no tensor map: "
-            "anywarp.TensorMap makes one",
-            instruction=i,
-            thread=thread,
-        )
-    return unpacked
+    none = lambda _: (
+        f"the {BYTES} bytes at {space.describe(first)} are no tensor map: "
+        "anywarp.TensorMap makes one"
+    )
+    issuers.require(np.bool_(unpacked is not None), none)
+    return cast(tuple[int, Tile], unpacked)
 
 
 # -- either way -------------------------------------------------------------------------------

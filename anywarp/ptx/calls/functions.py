@@ -19,6 +19,7 @@ import numpy as np
 from ..aliases import Array, Execute, Mask, Reader, Site, Slots, State
 from ..errors import PTXError
 from ..memory.allocations import FUNCTION_STEP, FUNCTION_WINDOW, Allocation, lay_out
+from ..text import flow
 from ..text.forms import refuse
 from ..text.names import demangle
 from ..text.parser import mentioned
@@ -55,19 +56,11 @@ def recursive(functions: list[Function]) -> set[str]:
     """The names of those that may be active twice in a thread. A call of an address may lead to
     any of them."""
     names = {f.name for f in functions}
-    reached: dict[Any, set[Any]] = {}
-    for f in functions:
-        calls = [i for i in f.instructions if i.opcode == "call"]
-        direct = {callee(i) for i in calls}
-        reached[f.name] = names if None in direct else direct & names
-    changed = True
-    while changed:
-        changed = False
-        for name in names:
-            more = reached[name].union(*(reached[n] for n in reached[name]))
-            changed |= more != reached[name]
-            reached[name] = more
-    return {name for name in names if name in reached[name]}
+    called: Any = {
+        f.name: {callee(i) for i in f.instructions if i.opcode == "call"} for f in functions
+    }
+    after: Any = {name: names if None in to else to & names for name, to in called.items()}
+    return {name for name in names if name in flow.reached(after[name], after)}
 
 
 def callee(i: Instruction) -> str | None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -209,15 +210,11 @@ def decode_function(
 
 def endless(successors: dict[int, list[int]]) -> set[int]:
     """The blocks from which no way leads to END."""
-    before: dict[int, list[int]] = {}
+    before: Any = defaultdict(list)
     for block, after in successors.items():
         for each in after:
-            before.setdefault(each, []).append(block)
-    ends, seen = {END}, {END}
-    while ends:
-        ends = {b for each in ends for b in before.get(each, ()) if b not in seen}
-        seen.update(ends)
-    return successors.keys() - seen
+            before[each].append(block)
+    return successors.keys() - flow.reached([END], before)
 
 
 def bind(i: Instruction, site: Site, entry: Entry, before_end: int = 0) -> Callable[..., Any]:

@@ -123,13 +123,15 @@ class State:
             same = (None if value is None else row[n] for n, value in enumerate(values))
             yield *same, None if here.all() else here
 
-    def require(self, right: Array, mask: Mask, i: Instruction, message: Any) -> None:
-        """Raise a PTXError for the first thread of the mask for which something is not right;
-        `message` says what, or is a function of the thread, (b, t), that does."""
+    def require(
+        self, right: Array, mask: Mask, i: Instruction, message: Any, kind: Any = PTXError
+    ) -> None:
+        """Raise an error of this kind for the first thread of the mask for which something is not
+        right; `message` says what, or is a function of the thread, (b, t), that does."""
         if not right.all() and (wrong := self.full(mask) & ~right).any():
             at = tuple(np.argwhere(wrong)[0].tolist())
             what = message if isinstance(message, str) else message(at)
-            raise PTXError(what, instruction=i, thread=self.describe_thread(*at))
+            raise kind(what, instruction=i, thread=self.describe_thread(*at))
 
     def go(self, pc: int, mask: Mask, deeper: int = 0) -> None:
         """Let the threads of the mask, which run, continue at pc, so many calls deeper."""

@@ -81,7 +81,7 @@ def predecessors(after: Graph) -> list[list[int]]:
     return before
 
 
-def reached(starts: Iterable[int], after: Graph, seen: Iterable[int] = ()) -> set[int]:
+def reached(starts: Iterable[Any], after: Any, seen: Iterable[Any] = ()) -> set[Any]:
     """What can be reached, `seen` and the starts included, without passing through `seen`."""
     seen, todo = set(seen), list(starts)
     while todo:

@@ -16,7 +16,6 @@ import numpy as np
 
 from ..aliases import Array, DType, Execute, Mask, Operand, Site, State
 from ..arithmetic.tensor_core import tensor_core
-from ..errors import PTXError
 from ..memory import clusters
 from ..memory.access import put, reach
 from ..memory.allocations import SHARED_WINDOW, UNSIGNED
@@ -112,18 +111,14 @@ def as_warps(exchange: Callable[..., None], i: Instruction, at: Site) -> Execute
     W) says which warps those are."""
 
     def check(state: State, mask: Mask, active: Array, members: Array) -> None:
-        warps = active.any(-1)
-        broken = warps & ~active.all(-1)
-        if broken.any():
-            b, w = np.argwhere(broken)[0].tolist()
-            first = w * LANES + int(np.argmax(active[b, w]))
-            raise PTXError(
-                f"{i.opcode} needs all 32 lanes of a warp: here are {int(active[b, w].sum())}, "
-                "the others have exited or were never there",
-                instruction=i,
-                thread=state.describe_thread(b, first),
-            )
-        exchange(state, mask, warps)
+        count = active.sum(-1)
+        whole = np.repeat(count == LANES, LANES, axis=1)[:, : state.shape[1]]
+        lacking = lambda at: (
+            f"{i.opcode} needs all 32 lanes of a warp: here are {count[at[0], at[1] // LANES]}, "
+            "the others have exited or were never there"
+        )
+        state.require(whole, mask, i, lacking)
+        exchange(state, mask, count > 0)
 
     return together(check, lambda registers: EVERY_LANE, i, at)
 

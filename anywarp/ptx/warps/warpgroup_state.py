@@ -26,24 +26,19 @@ def complete(i: Instruction) -> Callable[..., Any]:
     def find(state: State, here: Any) -> Any:
         blocks, threads = state.shape
         whole = threads // THREADS * THREADS
-        if here[:, whole:].any():
-            raise PTXError(
-                f"a warpgroup is {THREADS} threads, of which the last one of this block of "
-                f"{threads} has {threads - whole}",
-                instruction=i,
-                thread=state.first_thread(here),
-            )
+        partial = (
+            f"a warpgroup is {THREADS} threads, of which the last one of this block of {threads} "
+            f"has {threads - whole}"
+        )
+        state.require(~here[:, whole:].any(keepdims=True), here, i, partial)
         groups = here[:, :whole].reshape(blocks, -1, THREADS)
+        gone = np.zeros(state.shape, np.int64)
         alive = state.alive[:, :whole].reshape(groups.shape)
-        lost = groups.any(-1) & ~alive.all(-1)
-        if lost.any():
-            b, group = np.argwhere(lost)[0].tolist()
-            raise PTXError(
-                f"{int((~alive[b, group]).sum())} threads of the warpgroup have exited, and all "
-                f"{THREADS} must come here",
-                instruction=i,
-                thread=state.describe_thread(b, group * THREADS + int(groups[b, group].argmax())),
-            )
+        gone[:, :whole] = (~alive).sum(-1).repeat(THREADS, 1)
+        exited = lambda at: (
+            f"{gone[at]} threads of the warpgroup have exited, and all {THREADS} must come here"
+        )
+        state.require(gone == 0, here, i, exited)
         whole_groups = np.zeros(state.shape, bool)
         whole_groups[:, :whole] = groups.all(-1).repeat(THREADS, 1)
         return whole_groups

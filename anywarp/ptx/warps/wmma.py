@@ -74,19 +74,16 @@ def addresses(i: Instruction, at: Site, operand: Operand, form: Any) -> Callable
     stride_of = at.slots.reader(i.operands[2], np.uint32) if len(i.operands) > 2 else None
     size = BITS[kind] // 8
     align = min(16, registers_for(matrix, shape, kind) * max(4, size))
+    misaligned = (
+        "misaligned matrix: where it starts, and the bytes from one line to the next, must be "
+        f"multiples of {align}"
+    )
 
     def find(state: State, mask: Mask) -> Any:
         lane = np.arange(state.shape[1]) % LANES
         start = address_of(state.registers)
         step = size * (stride_of(state.registers).astype(np.int64) if stride_of else whole)
-        wrong = state.full(mask) & ((start | step) & align - 1 != 0)
-        if wrong.any():
-            raise MemoryFault(
-                f"misaligned matrix: where it starts, and the bytes from one line to the next, "
-                f"must be multiples of {align}",
-                instruction=i,
-                thread=state.first_thread(wrong),
-            )
+        state.require((start | step) & align - 1 == 0, mask, i, misaligned, MemoryFault)
         return [
             [start + x[lane] * step + size * y[lane] for x, y in zip(line.T, place.T)]
             for line, place in zip(lines, within)
