@@ -28,6 +28,7 @@ body's shared accesses times the warps that come by with no lane active; no othe
 from __future__ import annotations
 
 import functools
+from collections import defaultdict
 from typing import NamedTuple
 
 from ..ptx.text import flow, isa
@@ -110,20 +111,14 @@ def _simple(body: list[Instruction]) -> bool:
 
 def _divergent(entry: Entry) -> set[str]:
     """Registers in which the lanes of a warp may differ."""
-    divergent: set[str] = set()
-    todo: list[str] = []
+    makers: list[str] = []
     for i in entry.instructions:
         row = isa.lookup(i)
         by_lane = any(name.startswith(DIVERGENT) for name in isa.read(i))
         if row.kind in ("atomic", "exchange") or by_lane:
-            todo += isa.written(i)
-    while todo:
-        name = todo.pop()
-        if name not in divergent:
-            divergent.add(name)
-            for i in users(entry).get(name, ()):
-                todo += isa.written(i)
-    return divergent
+            makers += isa.written(i)
+    made = {name: [x for i in used for x in isa.written(i)] for name, used in users(entry).items()}
+    return flow.reached(makers, defaultdict(list, made))
 
 
 def _cost(i: Instruction, makers: Registers, users: Registers, fold: Folding) -> int:

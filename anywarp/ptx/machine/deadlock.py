@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import graphlib
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ import numpy as np
 from ..aliases import Array, Mask
 from ..errors import Deadlock, Endless, PTXError, thread_name
 from ..memory import clusters
-from ..text import isa
+from ..text import flow, isa
 from ..text.syntax import Instruction
 from .registers import CLOCKS
 from .state import State
@@ -94,28 +95,19 @@ def deciding(program: Any, places: frozenset[int]) -> tuple[list[int], bool]:
     do, but for those that depend on a clock, and whether there are any of these.
 
     The carry flag, which PTX means for straight-line code, is not among them."""
-    sources: dict[Any, set[Any]] = {}
-    todo: list[Any] = []
+    sources: Any = defaultdict(set)
+    needed: list[Any] = []
     for block in map(program.blocks.get, places):
         for i in block.instructions:
             read = {("" if name in CLOCKS else block.function, name) for name in isa.read(i)}
             if isa.lookup(i).kind in PLAIN and not isa.lookup(i).memory:
                 for name in isa.written(i):
-                    sources.setdefault((block.function, name), set()).update(read)
+                    sources[block.function, name].update(read)
             elif isa.name(i) not in IDLE:
-                todo += read
-    deciders: set[Any] = set()
-    while todo:
-        register = todo.pop()
-        if register not in deciders:
-            deciders.add(register)
-            todo += sources.get(register, ())
+                needed += read
+    deciders = flow.reached(needed, sources)
     timed = {("", name) for name in CLOCKS} & deciders
-    told: set[Any] = set()
-    more = timed
-    while more:
-        told |= more
-        more = {x for x in deciders - told if not told.isdisjoint(sources.get(x, ()))}
+    told = {x for x in deciders if timed and not timed.isdisjoint(flow.reached([x], sources))}
     table = program.slots.table
     return [table[x][0] for x in deciders - told if x in table], bool(timed)
 
