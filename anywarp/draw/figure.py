@@ -7,6 +7,8 @@ import html
 import io
 import math
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -128,8 +130,9 @@ def from_matplotlib(fig: Any, alt: str, caption: str = "") -> Figure:
     return Figure(_tidy(buffer.getvalue(), 100 * fig.get_figwidth()), alt, caption)
 
 
-def style() -> Any:
-    """A context manager: Matplotlib settings for a plain figure in the ink of the page."""
+@contextmanager
+def style() -> Iterator[Any]:
+    """Matplotlib's pyplot, with settings for a plain figure in the ink of the page."""
     import matplotlib.pyplot as plt
 
     ink = dict.fromkeys(
@@ -144,7 +147,8 @@ def style() -> Any:
         "figure.figsize": (5.3, 3.5),  # fits a phone with legible text
         "figure.constrained_layout.use": True,
     }
-    return plt.rc_context(settings)
+    with plt.rc_context(settings):
+        yield plt
 
 
 def _tidy(svg: str, width: float) -> str:

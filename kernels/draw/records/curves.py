@@ -19,11 +19,9 @@ HALF = 0.5  # the share at which twice the GPUs bring nothing any more, or nearl
 
 def chains(record: Mapping[str, Any]) -> Figure:
     """The largest error by how many k tensor cores sum on their own, a curve for each kind."""
-    import matplotlib.pyplot as plt
-
     depth = record["chained depth"]
     words = []
-    with style():
+    with style() as plt:
         fig, ax = plt.subplots()
         looks = zip(PALETTE.values(), MARKERS)
         for (kind, rows), (colour, marker) in zip(record["chains"].items(), looks):
@@ -61,12 +59,10 @@ def latency(record: Mapping[str, Any]) -> Figure:
 
     record: what `kernels.latency` returns.
     """
-    import matplotlib.pyplot as plt
-
     waits = record["latency"]
     sizes = [wait["bytes"] for wait in waits["by size"]]
     cycles = [wait["cycles"] for wait in waits["by size"]]
-    with style():
+    with style() as plt:
         fig, ax = plt.subplots()
         ax.plot(sizes, cycles, "o-", color=PALETTE["blue"], clip_on=False)
         at: dict[str, Any] = dict(dx=0, dy=3, ha="right", va="baseline")
@@ -93,14 +89,12 @@ def hiding(record: Mapping[str, Any]) -> Figure:
 
     record: what `kernels.latency` returns. Above loads from device memory, below multiply-adds.
     """
-    import matplotlib.pyplot as plt
-
     panels: Sequence[tuple[str, str, Callable[..., float]]] = (
         ("loads", "GB/s from device memory", load_gbs),
         ("multiply-adds", "TFLOPS", multiply_add_tflops),
     )
     words = []
-    with style():
+    with style() as plt:
         fig, axes = plt.subplots(len(panels), figsize=(6.4, 6.4), sharex=True)
         for ax, (name, unit, rate) in zip(axes, panels):
             rows = record[name]
@@ -140,12 +134,10 @@ def scaling(
 
     The share is 1 where n GPUs are n times as fast as one. Raises ValueError without a curve.
     """
-    import matplotlib.pyplot as plt
-
     if not curves or not all(curves.values()):
         raise ValueError("scaling needs curves of (GPUs, share)")
     points = list(points)
-    with style():
+    with style() as plt:
         fig, ax = plt.subplots()
         looks = zip(itertools.cycle(PALETTE.values()), itertools.cycle(("-", "--", "-.")))
         for (label, curve), (colour, line) in zip(curves.items(), looks):

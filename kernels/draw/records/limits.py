@@ -27,12 +27,10 @@ def limits(steps: Sequence[Step]) -> Figure:
     """A row for each step, as recorded on an H200: a mark for each limit, in cycles of an SM for
     each multiply-add of a warp, a line from the largest to what it took, and their ratio. Raises
     KeyError for a step whose counters were not recorded."""
-    import matplotlib.pyplot as plt
-
     record = stalls(RECORDED_ON)
     sms = results(RECORDED_ON).provenance["multiprocessors"]
     words, named, longest = [], set[str](), 1.0
-    with style():
+    with style() as plt:
         width = plt.rcParams["figure.figsize"][0]
         fig, ax = plt.subplots(figsize=(width, 1.5 + 0.4 * len(steps)))
         for y, step in enumerate(steps):

@@ -28,13 +28,11 @@ def gflops(results: Results | None, steps: Sequence[Any], live: Results | None =
     With both `results` and `live`, the former are dashed. Raises ValueError if none of the steps
     was measured.
     """
-    import matplotlib.pyplot as plt
-
     names = [getattr(step, "label", step) for step in steps]
     sources = [source for source in (live, results) if source is not None]
     if not any(_squares(source, name) for source in sources for name in names):
         raise ValueError(f"there are no timings of {', '.join(names) or 'no step'}")
-    with style():
+    with style() as plt:
         fig, ax = plt.subplots()
         peaks = _draw_gflops(ax, sources, names)
         words = ("solid: ", "dashed: ") if len(sources) > 1 else ("",)
@@ -110,8 +108,6 @@ def roofline(
     `live` is another GPU, with a roof of its own. A fourth member of a point is a step, or its
     label, whose rate at the largest product timed on that GPU is drawn at the same FLOP per byte.
     """
-    import matplotlib.pyplot as plt
-
     points = list(points)
     coloured = list(zip(points, itertools.cycle(PALETTE.values())))
     own = [Point(point[0], point[1], point[2], colour) for point, colour in coloured]
@@ -125,7 +121,7 @@ def roofline(
     left = 2.0 ** math.floor(math.log2(min([min(ridges) / 32, *(x / 2 for x in intensities)])))
     right = 2.0 ** math.ceil(math.log2(max([max(ridges) * 8, *(x * 2 for x in intensities)])))
 
-    with style():
+    with style() as plt:
         fig, ax = plt.subplots()
         octaves = range(round(math.log2(right / left)) + 1)
         log2_axis(ax, [left * 2**i for i in octaves], "FLOP per byte of device memory traffic")

@@ -19,8 +19,6 @@ def staircase(results: Results, step: Step) -> Figure:
     places are used best, the other what lies between the smallest and the largest size whose blocks
     are all alone. Raises ValueError if fewer than two such sizes were timed.
     """
-    import matplotlib.pyplot as plt
-
     timed = {r.M: r for r in results.select(step) if r.M == r.N == r.K}
     sms, places = results.provenance["multiprocessors"], step.occupancy().blocks
     slots = sms * places
@@ -41,7 +39,7 @@ def staircase(results: Results, step: Step) -> Figure:
         return float(2e-9 * n**3 / (each * tiles[n]))
 
     off = max(abs(model(n) / r.tflops - 1) for n, r in timed.items())
-    with style():
+    with style() as plt:
         fig, ax = plt.subplots()
         ax.plot([*blocks], [*map(model, blocks)], color=PALETTE["vermilion"], label="waves")
         rates = [r.tflops for r in timed.values()]
