@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -13,7 +13,7 @@ from anywarp.gpu import queues
 
 from ..ladder.choose import sgemm
 from ..ladder.product.arguments import require_float32, require_no_mask
-from ..ladder.product.layout import overlap
+from ..ladder.product.layout import require_room
 from ..ladder.step import Step, step as step_of
 from .schedule import Block, Schedule, ring
 from .slots import at_home, slots
@@ -279,21 +279,6 @@ def scalars(alpha: Any, beta: Any, name: str, C: Any) -> tuple[float, float]:
     if beta != 0 and C is None:
         raise ValueError(f"beta = {beta} scales C, so {name} must be given")
     return float(np.float32(alpha)), float(np.float32(beta))
-
-
-def require_room(written: Mapping[str, Any], read: Mapping[str, Any]) -> None:
-    """Raise ValueError unless the arrays that are written may be, and share no element with one
-    another or with those that are read. Both have the arrays by their names."""
-    before = dict(read)
-    for name, x in written.items():
-        if not getattr(x.flags, "writeable", True):  # CuPy arrays have no such flag
-            raise ValueError(f"{name} is read-only, and the result goes there: pass {name}.copy()")
-        for other, y in before.items():
-            if overlap(x, y):
-                raise ValueError(
-                    f"{name} and {other} overlap in memory: pass a copy of one of them"
-                )
-        before[name] = x
 
 
 def _blocks(schedule: Schedule, matrix: str, parts: Sequence[Any]) -> tuple[Block, ...]:

@@ -21,9 +21,10 @@ from anywarp import gpu
 from anywarp.gpu import queues
 
 from ..ladder.product.arguments import require_no_mask
+from ..ladder.product.layout import require_room
 from ..ladder.step import Step
 from .gpus import Span
-from .multiply import Multiply, Ranks, execute, product_of, require_room, scalars
+from .multiply import Multiply, Ranks, execute, product_of, scalars
 from .schedule import HOST, Block, LocalProduct, Round, Schedule, Transfer, cut
 from .verify import verify
 

@@ -119,6 +119,21 @@ def overlap(x: Any, y: Any) -> bool:
     return apart < columns or apart + others > pitch
 
 
+def require_room(written: Mapping[str, Any], read: Mapping[str, Any]) -> None:
+    """Raise ValueError unless the arrays that are written may be, and share no element with one
+    another or with those that are read. Both have the arrays by their names."""
+    before = dict(read)
+    for name, x in written.items():
+        if not getattr(x.flags, "writeable", True):  # CuPy arrays have no such flag
+            raise ValueError(f"{name} is read-only, and the result goes there: pass {name}.copy()")
+        for other, y in before.items():
+            if overlap(x, y):
+                raise ValueError(
+                    f"{name} and {other} overlap in memory: pass a copy of one of them"
+                )
+        before[name] = x
+
+
 def _stored(x: Any) -> tuple[int | None, int]:
     """The pitch, and the elements of a stored row."""
     pitch = pitch_of(x)

@@ -11,7 +11,7 @@ from anywarp.capability import ANY, Capability
 from anywarp.ptx import offset
 
 from .arguments import FLOAT32, require_float32, require_no_mask
-from .layout import extent, overlap
+from .layout import extent, require_room
 
 MAX_ELEMENTS = 2**31  # the kernels index with 32-bit integers
 
@@ -145,8 +145,4 @@ def _require_result(A: Any, B: Any, C: Any) -> None:
     shape = A.shape[0], B.shape[1]
     if C.shape != shape:
         raise ValueError("C is {} x {}, but A B is {} x {}".format(*C.shape, *shape))
-    if not getattr(C.flags, "writeable", True):  # CuPy arrays have no such flag
-        raise ValueError("C is read-only, and the result goes there: pass C.copy()")
-    for name, x in (("A", A), ("B", B)):
-        if overlap(x, C):
-            raise ValueError(f"C and {name} overlap in memory: pass a copy of one of them")
+    require_room({"C": C}, {"A": A, "B": B})
