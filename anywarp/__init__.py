@@ -16,27 +16,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .build import (
-        CompileError as CompileError,
-        NoCompiler as NoCompiler,
-        Resources as Resources,
-    )
-    from .compile.store import compiled_in as compiled_in
-    from .gpu import NoGPU as NoGPU
-    from .kernel import (
-        DEVICES as DEVICES,
-        Kernel as Kernel,
-        RawKernel as RawKernel,
-        Size as Size,
-        choose_device as choose_device,
-    )
-    from .limits import LaunchError as LaunchError
-    from .ptx.errors import PTXError as PTXError
-    from .sanitizer.findings import Finding as Finding
-    from .tensor_map import TensorMap as TensorMap
-    from .texture import Surface as Surface, Texture as Texture
-    from .trace.trace import Trace as Trace
-    from .triton import from_triton as from_triton
+    from .build import CompileError, NoCompiler, Resources
+    from .compile.store import compiled_in
+    from .gpu import NoGPU
+    from .kernel import DEVICES, Kernel, RawKernel, Size, choose_device
+    from .limits import LaunchError
+    from .ptx.errors import PTXError
+    from .sanitizer.findings import Finding
+    from .tensor_map import TensorMap
+    from .texture import Surface, Texture
+    from .trace.trace import Trace
+    from .triton import from_triton
 
 __version__ = "0.1.0"
 
@@ -54,12 +44,13 @@ _NAMES = {  # module: the public names that it defines
     "triton": ("from_triton",),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
-_MODULES = (
-    "analysis", "build", "capability", "compile", "draw", "gpu", "limits", "progress", "ptx",
-    "sanitizer", "sass", "testing", "trace",
-)  # fmt: skip
 
-__all__ = sorted([*_HOME, *_MODULES])
+__all__ = [
+    "DEVICES", "CompileError", "Finding", "Kernel", "LaunchError", "NoCompiler", "NoGPU",
+    "PTXError", "RawKernel", "Resources", "Size", "Surface", "TensorMap", "Texture", "Trace",
+    "analysis", "build", "capability", "choose_device", "compile", "compiled_in", "draw",
+    "from_triton", "gpu", "limits", "progress", "ptx", "sanitizer", "sass", "testing", "trace",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
