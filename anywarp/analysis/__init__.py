@@ -16,6 +16,7 @@ from .pipe import (
     copy_wavefronts,
     global_wavefronts,
     ideal_global_wavefronts,
+    l1_wavefronts,
     local_wavefronts,
     tag_banks,
     tag_wavefronts,
@@ -29,7 +30,7 @@ __all__ = [
     "blocks_by_registers", "by_warp", "cache_lines", "copy_wavefronts", "fma32",
     "fma_to_load_share", "fragments", "global_wavefronts", "ideal_global_wavefronts",
     "ideal_sectors", "ideal_wavefronts", "instruction_class", "instruction_mix",
-    "local_wavefronts", "loops", "occupancy", "sectors", "swizzled", "tag_banks",
+    "l1_wavefronts", "local_wavefronts", "loops", "occupancy", "sectors", "swizzled", "tag_banks",
     "tag_wavefronts", "tensor_core", "tile_addresses", "wavefront_of", "wavefronts", "whole_mask",
 ]  # fmt: skip
 

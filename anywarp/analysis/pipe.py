@@ -41,15 +41,15 @@ STORE_ROUNDS = 8  # whose lanes come to the data stage together, of a store
 LANE_BYTES = 128  # of local memory between two words of a lane
 
 
-def global_wavefronts(
+def l1_wavefronts(
     addresses: Ints, width: int, active: Active = None, kind: str = "load", hits: Active = False
-) -> Ints:
-    """Wavefronts of the data stage for a warp's load or store of global memory.
+) -> tuple[Ints, Ints]:
+    """Wavefronts of the data and the tag stage for a warp's load or store of global memory.
 
     addresses: byte addresses, integers of shape (..., 32), multiples of `width`, 1 to 16 bytes.
     active: which lanes take part, bools that broadcast to that shape; None means all. kind: "load"
     or "store". hits: of a load, the lanes whose sectors are in L1, likewise. Returns integers of
-    shape (...). Raises ValueError as `wavefronts`.
+    shape (...), twice. Raises ValueError as `wavefronts`.
     """
     addresses, width = _words(np.asarray(addresses), width)
     active = np.broadcast_to(True if active is None else active, addresses.shape)
@@ -58,15 +58,20 @@ def global_wavefronts(
         together = [active & hits, *(now & ~np.asarray(hits) for now in rounds)]
     else:
         together = [np.any(rounds[: STORE_ROUNDS + 1], 0), *rounds[STORE_ROUNDS + 1 :]]
-    return np.asarray(sum(wavefronts(addresses, width, now, "store") for now in together))
+    data = sum(wavefronts(addresses, width, now, "store") for now in together)
+    return np.asarray(data), np.asarray(np.sum([now.any(-1) for now in rounds], 0))
+
+
+def global_wavefronts(
+    addresses: Ints, width: int, active: Active = None, kind: str = "load", hits: Active = False
+) -> Ints:
+    """Those of the data stage; as `l1_wavefronts`."""
+    return l1_wavefronts(addresses, width, active, kind, hits)[0]
 
 
 def tag_wavefronts(addresses: Ints, width: int, active: Active = None) -> Ints:
-    """Wavefronts of the tag stage for a load or store; as `global_wavefronts`."""
-    addresses, width = _words(np.asarray(addresses), width)
-    active = np.broadcast_to(True if active is None else active, addresses.shape)
-    rounds = [active & False, *_rounds(addresses // LINE_BYTES, active)]
-    return np.asarray(np.sum([now.any(-1) for now in rounds], 0))
+    """Those of the tag stage for a load or store; as `l1_wavefronts`."""
+    return l1_wavefronts(addresses, width, active)[1]
 
 
 def tag_banks(lines: Ints) -> Ints:
@@ -91,7 +96,7 @@ def _rounds(lines: np.ndarray, active: np.ndarray) -> Iterator[np.ndarray]:
 
 def ideal_global_wavefronts(addresses: Ints, width: int, active: Active = None) -> Ints:
     """The fewest wavefronts that could have carried the distinct words that the lanes use; as
-    `global_wavefronts`."""
+    `l1_wavefronts`."""
     return ideal_wavefronts(*_words(np.asarray(addresses), width), active, "store")
 
 
@@ -101,7 +106,7 @@ def local_wavefronts(
     """Wavefronts of the data pipe for local memory, given addresses within each lane's own.
 
     The words of 32 lanes that have the same place lie side by side in a cache line; an access of
-    several words goes a word at a time. Else as `global_wavefronts`.
+    several words goes a word at a time. Else as `l1_wavefronts`.
     """
     addresses, width = _words(np.asarray(addresses), width)
     lanes = np.arange(addresses.shape[-1]) * BANK_BYTES
@@ -116,7 +121,7 @@ def copy_wavefronts(sources: Ints, targets: Ints, width: int, active: Active = N
 
     sources, targets: byte addresses in global and in shared memory, integers of shape (..., 32);
     a source below 0 is that of a lane which reads nothing. width: 4, 8 or 16 bytes a lane.
-    active: as for `global_wavefronts`. Returns integers of shape (...).
+    active: as for `l1_wavefronts`. Returns integers of shape (...).
 
     Lines are found in rounds, as for a load. In each a group of lanes takes as many wavefronts as
     the most words that leave one bank or reach one: a word for two places leaves its bank twice.

@@ -348,9 +348,8 @@ def _global(addresses: Ints, width: int, active: Mask, kind: str) -> list[Ints]:
         for count in (analysis.cache_lines, analysis.sectors, analysis.ideal_sectors)
     ]
     if kind in KINDS:
-        counts.append(analysis.global_wavefronts(addresses, width, active, kind, hits))
-        counts.append(analysis.ideal_global_wavefronts(addresses, width, active))
-        counts.append(analysis.tag_wavefronts(addresses, width, active))
+        data, tags = analysis.l1_wavefronts(addresses, width, active, kind, hits)
+        counts += [data, analysis.ideal_global_wavefronts(addresses, width, active), tags]
     return [np.asarray(active.any(-1), np.int64), *counts]
 
 

@@ -98,7 +98,7 @@ def test_known_patterns():
     assert count(1024 * LANE, 4) == 32  # a row of a matrix for each lane: one bank
     assert count(1020 * LANE, 4) == 9  # and rows of 255: 9 rounds, as misses
     assert count(1020 * LANE, 4, hits=True) == 1 and count(1020 * LANE, 4, kind="store") == 2
-    assert analysis.tag_wavefronts(1020 * LANE, 4) == 9 and analysis.tag_wavefronts(LANE, 4) == 1
+    assert [analysis.tag_wavefronts(n * LANE, 4) for n in (1020, 4)] == [9, 1]
     assert count(4 * LANE, 4, LANE < 0) == 0
     assert count(LANE, 1) == count(2 * LANE, 2) == 1
     assert analysis.ideal_global_wavefronts(1024 * LANE, 4) == 1
