@@ -15,7 +15,6 @@ import functools
 import html
 import json
 import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -91,15 +90,13 @@ def set_by_mathjax(formulas: list[str]) -> tuple[list[str], list[str]]:
         mathjax=(ASSETS / config["mathjax_path"]).as_uri(),
         formulas=texts,
     )
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "page.html"
         path.write_text(page, encoding="utf-8")
-        command = [pdf.browser(), *pdf.HEADLESS, f"--user-data-dir={folder}/profile"]
-        command += [f"--virtual-time-budget={SETTLED}", "--dump-dom", path.as_uri()]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=pdf.PATIENCE)
-    result = re.search("BEGIN(.*)END", done.stdout, re.DOTALL)
+        said = pdf.opened(pdf.browser(), path, SETTLED, "--dump-dom")
+    result = re.search("BEGIN(.*)END", said, re.DOTALL)
     if not result:
-        raise pdf.Failure(f"Chromium, exit status {done.returncode}\n{done.stderr[-2000:]}")
+        raise pdf.Failure(f"Chromium set no formulas\n{said[-2000:]}")
     made, rules = json.loads(html.unescape(result[1]))
     wide = 'display="true"'
     return [formula.replace(wide, f'{wide} tabindex="0"', 1) for formula in made], rules

@@ -37,8 +37,8 @@ def browser() -> str:
     return chosen
 
 
-def run(command: list[str], what: str) -> None:
-    """Run a program; raises Failure with the end of what it said if it fails."""
+def run(command: list[str], what: str) -> str:
+    """What a program prints; raises Failure with the end of what it said if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     except subprocess.TimeoutExpired:
@@ -46,6 +46,14 @@ def run(command: list[str], what: str) -> None:
     if done.returncode:
         said = (done.stdout + done.stderr).strip()[-2000:]
         raise Failure(f"{what}: exit status {done.returncode}\n{said}")
+    return done.stdout
+
+
+def opened(chromium: str, page: Path, settled: int, *options: str) -> str:
+    """What Chromium prints that opens a page, once so many milliseconds of its time have passed."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        whole = [*HEADLESS, f"--user-data-dir={profile}", f"--virtual-time-budget={settled}"]
+        return run([chromium, *whole, *options, page.resolve().as_uri()], "Chromium")
 
 
 def single_page(source: Path, build: Path) -> Path:
@@ -65,19 +73,9 @@ def single_page(source: Path, build: Path) -> Path:
 def print_page(chromium: str, page: Path, pdf: Path) -> None:
     """Print a page; raises Failure if nothing comes of it."""
     pdf.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        command = [
-            chromium,
-            *HEADLESS,
-            f"--user-data-dir={profile}",
-            f"--virtual-time-budget={SETTLED}",
-            "--no-pdf-header-footer",
-            "--generate-pdf-document-outline",
-            f"--print-to-pdf={pdf.resolve()}",
-            page.resolve().as_uri(),
-        ]
-        pdf.unlink(missing_ok=True)
-        run(command, "Chromium")
+    pdf.unlink(missing_ok=True)
+    printed = "--generate-pdf-document-outline", f"--print-to-pdf={pdf.resolve()}"
+    opened(chromium, page, SETTLED, "--no-pdf-header-footer", *printed)
     if not pdf.exists() or not pdf.read_bytes().startswith(b"%PDF"):
         raise Failure(f"Chromium wrote no PDF to {pdf}")
 
