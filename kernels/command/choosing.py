@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ from anywarp.testing import GOALS
 
 from ..ladder.choose import plan
 from . import shapes
-from .words import command, option, usage
+from .words import command, option, show, usage
 
 
 def run_plan(options: argparse.Namespace) -> int:
@@ -21,10 +20,7 @@ def run_plan(options: argparse.Namespace) -> int:
         M, N, K = shapes.shape(options.shape)
         A, B = np.empty((M, K), np.float32), np.empty((K, N), np.float32)  # never read
         choice = plan(A, B, device=options.device, tensor_cores=options.tensor_cores)
-    if options.json:
-        print(json.dumps({**vars(choice), "step": choice.step.label}))
-    else:
-        print(choice)
+    show(options, {**vars(choice), "step": choice.step.label}, choice)
     return 0
 
 
@@ -37,10 +33,8 @@ def run_attempt(options: argparse.Namespace) -> int:
         if options.source:
             step = step.edit(source=options.source.read_text(encoding="utf-8"))
         result = step.attempt(shape, **goals)
-    if options.json:
-        print(json.dumps({"step": result.label, "rows": [row._asdict() for row in result.rows]}))
-    else:
-        print(result)
+    rows = [row._asdict() for row in result.rows]
+    show(options, {"step": result.label, "rows": rows}, result)
     return 0 if result else 1
 
 

@@ -16,39 +16,26 @@ from ..ladder.step import steps
 from ..measure import profiling
 from ..records.table import table
 from . import shapes
-from .words import chosen, clear, command, followed, one_step, option, say_where, usage
+from .words import chosen, clear, command, followed, one_step, option, say_where, show, usage
 
 
 def run_list(options: argparse.Namespace) -> int:
     """Print the steps, from their files."""
-    if options.json:
-        rows = [
-            {
-                "id": step.id,
-                "number": step.number,
-                "title": step.title,
-                "defines": step.defines,
-                "block": step.block,
-                "launches": [launch.kernel for launch in step.file.launches],
-                "arguments": step.arguments,
-                "requires": step.requires,
-                "alignment": step.alignment,
-                "compute_capability": capability.text(step.compute_capability),
-                "variants": [variant.label for variant in step.variants],
-            }
-            for step in steps()
-        ]
-        print(json.dumps(rows, indent=2))
-        return 0
-    cells = []
+    rows, cells = [], []
     for step in steps():
+        names = [launch.kernel for launch in step.file.launches]
+        variants = [variant.label for variant in step.variants]
         details = [f"{name}={value}" for name, value in step.defines.items()]
-        if len(step.file.launches) > 1:
-            details.append(f"launches {', '.join(launch.kernel for launch in step.file.launches)}")
+        if len(names) > 1:
+            details.append(f"launches {', '.join(names)}")
         details += [f"requires {text}" for text in step.requires]
-        variants = (f"variant {variant.label}" for variant in step.variants)
-        cells.append((step.id, "\n".join((step.title, ", ".join(details), *variants))))
-    print(table(cells, "<<"))
+        lines = step.title, ", ".join(details), *(f"variant {label}" for label in variants)
+        cells.append((step.id, "\n".join(lines)))
+        row = {x: getattr(step, x) for x in ("id", "number", "title", "defines", "block")}
+        row |= {"launches": names, "variants": variants}
+        row |= {x: getattr(step, x) for x in ("arguments", "requires", "alignment")}
+        rows.append(row | {"compute_capability": capability.text(step.compute_capability)})
+    show(options, rows, table(cells, "<<"))
     return 0
 
 
@@ -102,15 +89,12 @@ def run_step(options: argparse.Namespace) -> int:
         row = {"step": step.label, "shape": shape, "where": where, "times": options.times}
         row["seconds"] = seconds if where == "interpreter" else None
         rows.append(row | {"sha256": hashlib.sha256(C.tobytes()).hexdigest()})
-    if options.json:
-        print(json.dumps(rows, indent=2))
-        return 0
     cells = [("step", "M x N x K", "where", "seconds", "SHA-256 of C")]
     for row in rows:
         spent = "-" if row["seconds"] is None else f"{row['seconds']:.3g}"
         sides = " x ".join(map(str, shape))
         cells.append((row["step"], sides, row["where"], spent, row["sha256"]))
-    print(table(cells, "<<<><"))
+    show(options, rows, table(cells, "<<<><"))
     return 0
 
 
@@ -119,13 +103,10 @@ def run_trace(options: argparse.Namespace) -> int:
     shape = _product(options)
     with usage(options):
         traced = options.step.trace(*shape, launch=options.launch)
-    if options.json:
-        print(json.dumps(traced.to_json(), indent=2))
-        return 0
     title = profiling.label_of(options.step, options.launch)
-    print(f"{title}, {' x '.join(map(str, shape))}\n\n{traced}\n")
-    for name, count in sorted(traced.counters.items()):
-        print(f"{count:15,}  {name}")
+    counts = (f"{count:15,}  {name}" for name, count in sorted(traced.counters.items()))
+    text = [f"{title}, {' x '.join(map(str, shape))}", "", f"{traced}", "", *counts]
+    show(options, traced.to_json(), "\n".join(text))
     return 0
 
 

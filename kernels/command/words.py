@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -30,6 +31,11 @@ Item = TypeVar("Item")
 def json_alone(options: argparse.Namespace) -> AbstractContextManager[Any]:
     """A context in which what is printed goes to stderr, if JSON is to stand alone on stdout."""
     return redirect_stdout(sys.stderr) if options.json else nullcontext()
+
+
+def show(options: argparse.Namespace, data: Any, text: object) -> None:
+    """Print the data as JSON, if that is asked for, or else the text."""
+    print(json.dumps(data, indent=2) if options.json else text)
 
 
 def new_file(text: str) -> Path:
