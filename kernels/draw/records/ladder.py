@@ -20,25 +20,21 @@ BEFORE: dict[str, Any] = {"fill": PALETTE["blue"], "fill_opacity": 0.35, "stroke
 EARLIER: dict[str, Any] = {"fill": "currentColor", "fill_opacity": 0.2}
 
 
-def ladder(step: Any = None, size: int = 4096, before: Any = None) -> Figure:
+def ladder(step: Any = None, size: int = 4096) -> Figure:
     """TFLOPS of a step and of those before it at M = N = K = size, and cuBLAS as a line, as
     recorded on an H200.
 
-    step: a Step or what `kernels.step` takes; before: the earlier step that it changes, None for
-    the one just before; there are NEIGHBOURS bars, and from that step on. The step's own bar is
-    filled, that of the step it changes outlined; a star marks those on tensor cores, see `timed`.
-    Raises ValueError if one of them was not measured at that size, or if `before` is no earlier
-    step. Of no step, all that were measured, all filled.
+    step: a Step or what `kernels.step` takes; there are NEIGHBOURS bars. The step's own is filled,
+    that of the one before outlined; a star marks those on tensor cores, see `timed`. Raises
+    ValueError if one of them was not measured at that size. Of no step, all that were measured,
+    all filled.
     """
     results = recorded(RECORDED_ON)
     whole = step is None
     last = None if whole else step_of(step).number
     shown = [s for s in steps() if (results.find(s, size) if last is None else s.number <= last)]
     if not whole:
-        first = step_of(step if before is None else before).number
-        shown = [
-            s for n, s in enumerate(shown, NEIGHBOURS - len(shown)) if n >= 0 or s.number >= first
-        ]
+        shown = shown[-NEIGHBOURS:]
     names = [label_of(s.label) + "*" * s.tensor_cores for s in shown]
     records = [timed(s, size) for s in shown]
     rates = [record.tflops for record in records]
@@ -46,12 +42,10 @@ def ladder(step: Any = None, size: int = 4096, before: Any = None) -> Figure:
     scale = (RIGHT - LEFT) / max([cublas, *rates])
     pitch, bar, line = DENSE if whole else ROWS
     own = len(shown) - 1
-    numbers = [s.number for s in shown[:-1]]
-    changed = own - 1 if before is None else numbers.index(step_of(before).number)
-    looks = dict.fromkeys(range(len(shown)), OWN) if whole else {own: OWN, changed: BEFORE}
+    looks = dict.fromkeys(range(len(shown)), OWN) if whole else {own: OWN, own - 1: BEFORE}
     parts, top = [], 22
     if not whole:
-        head = _head(names[own], rates[own], rates[changed] if own else None)
+        head = _head(names[own], rates[own], rates[own - 1] if own else None)
         parts.append(svg.text(0, 14, head, font_weight="bold", font_size=13))
         top += HEAD
     for n, (name, rate) in enumerate(zip(names, rates)):
@@ -75,8 +69,7 @@ def ladder(step: Any = None, size: int = 4096, before: Any = None) -> Figure:
     listed = ", ".join(f"{name} {three_digits(r)}" for name, r in zip(names, rates))
     caption = f"Median, {origin}."
     if not whole:
-        which = "the step before" if changed == own - 1 else "the step that it changes"
-        outlined = f", the outlined one {which}" if own else ""
+        outlined = ", the outlined one the step before" if own else ""
         # of cuBLAS in the same rounds, not of the line
         percent = 100 * (results.share_of_cublas(records[-1]) or 0)
         share = f"{percent:{'.2g' if percent < 100 else '.0f'}}% of cuBLAS"
@@ -97,7 +90,7 @@ def timed(step: Step, size: int) -> Record:
 
 
 def _head(name: str, own: float, before: float | None) -> str:
-    """ "6.39 → 1.71 TFLOPS, × 0.27": what the step made of the one that it changes."""
+    """ "6.39 → 1.71 TFLOPS, × 0.27": what the step made of the one before."""
     if before is None:
         return f"{name}: {three_digits(own)} TFLOPS"
     return f"{three_digits(before)} → {three_digits(own)} TFLOPS, × {own / before:.3g}"

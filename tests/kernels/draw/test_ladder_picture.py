@@ -46,20 +46,6 @@ def test_the_step_and_the_one_before_stand_out():
     assert "63% of cuBLAS" in figure.caption and "recorded on NVIDIA H200" in figure.caption
 
 
-def test_a_step_that_changes_an_earlier_one():
-    figure = ladder(5, before="03_coalesced")
-    *_, coalesced, arithmetic, own = [rect for _, rect in bars(figure)]
-    assert coalesced["stroke"] == PALETTE["blue"] and "stroke" not in arithmetic
-    assert own["fill"] == PALETTE["blue"]
-    rates = [kernels.results(GPU).at(kernels.step(n), 4096).tflops for n in (3, 5)]
-    head = " → ".join(map(three_digits, rates))
-    assert next(iter(legible(figure))).text.startswith(f"{head} TFLOPS")
-    assert "the outlined one the step that it changes" in figure.caption
-    for later in "05", "07":
-        with pytest.raises(ValueError, match=f"{int(later)} is not in list"):
-            ladder("05", before=later)
-
-
 def test_the_first_step_has_none_before():
     figure = ladder("02_naive")
     assert "02 naive: 0.497 TFLOPS" in texts(figure).values()
