@@ -278,7 +278,7 @@ class Kernel:
 
         `names` are the arguments' names in the result (without, those of the source), `keep` is
         the block, x first, whose accesses are kept one by one, or a list of blocks; `limits`
-        (`warps`, `lines`, `folded`) as for `trace.trace`. Arrays are written, as by a call, and
+        (`warps`, `folded`) as for `trace.trace`. Arrays are written, as by a call, and
         what a call raises is raised.
         """
         limits |= {"names": names or self.parameter_names, "keep": keep}

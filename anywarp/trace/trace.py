@@ -1,6 +1,6 @@
 """Run a kernel in the interpreter, count what it costs, and keep what it did to memory.
 
-Counting covers the whole run; single accesses are kept for chosen blocks, warps and lines, so
+Counting covers the whole run; single accesses are kept for chosen blocks and warps, so
 that a picture can show which lane touched what.
 """
 
@@ -195,7 +195,6 @@ def trace(
     keep: Sequence[int] | Sequence[Sequence[int]] = (0, 0, 0),
     source: str = "",
     warps: Collection[int] | None = None,
-    lines: Collection[int] | None = None,
     folded: bool = True,
     running: Mapping[str, Any] | None = None,
 ) -> Trace:
@@ -203,14 +202,14 @@ def trace(
 
     args as for `ptx.run`; names: what to call the arguments (by default `arg0`, `arg1`, …);
     source: the CUDA source, which tells the shapes of its arrays. Counting covers all; kept are
-    the accesses of block `keep`, x first, or of several blocks, where given only of these warps
-    and CUDA lines. folded: join accesses as ptxas does; False leaves each as the PTX has it.
+    the accesses of block `keep`, x first, or of several blocks, where given only of these
+    warps. folded: join accesses as ptxas does; False leaves each as the PTX has it.
     running: what else `ptx.run` takes, such as step_limit.
     Raises ValueError if there is no such block or warp, and what `ptx.run` raises.
     """
     names = names or [f"arg{n}" for n in range(len(args))]
     recorder = Recorder(Tally(entry, folded), args, names, blocks_of(keep), source)
-    recorder.warps, recorder.lines = _chosen("warps", warps), _chosen("lines", lines)
+    recorder.warps = _chosen(warps)
     ptx.run(entry, grid, block, args, shared_mem=shared_mem, sink=recorder, **(running or {}))
     return recorder.end()
 
@@ -219,7 +218,6 @@ class Recorder:
     """The sink of such a run. `held` are the blocks whose accesses are kept, by their numbers."""
 
     warps: frozenset[int] | None
-    lines: frozenset[int] | None
 
     def __init__(
         self, tally: Tally, args: Sequence[Any], names: Sequence[str], keep: list[Dim3], source: str
@@ -254,9 +252,7 @@ class Recorder:
             if event.instruction.opcode in self.result.uncounted:
                 return
             self.tally.access(event, self.arrays[event.space])
-            at = [n for n, block in enumerate(event.blocks.tolist()) if block in self.held]
-            line = (event.instruction.position or NOWHERE).line
-            if at and (self.lines is None or line in self.lines):
+            if at := [n for n, block in enumerate(event.blocks.tolist()) if block in self.held]:
                 self._keep(event, at)
         elif isinstance(event, ptx.Launched):
             self._launched(event)
@@ -336,12 +332,12 @@ def blocks_of(keep: Sequence[Any]) -> list[tuple[int, int, int]]:
     return [(x, y, z) for x, y, z, *_ in padded]
 
 
-def _chosen(what: str, numbers: Collection[int] | None) -> frozenset[int] | None:
+def _chosen(warps: Collection[int] | None) -> frozenset[int] | None:
     """The numbers, None for all. Raises ValueError if they are none."""
     try:
-        return None if numbers is None else frozenset(map(operator.index, numbers))
+        return None if warps is None else frozenset(map(operator.index, warps))
     except TypeError:
-        raise ValueError(f"{what} must be a list of whole numbers, not {numbers!r}") from None
+        raise ValueError(f"warps must be a list of whole numbers, not {warps!r}") from None
 
 
 def block_number(block: Dim3, grid: Dim3) -> int:

@@ -12,7 +12,7 @@ from anywarp import capability, choose_device, ptx
 from ..analysis.reference import CheckError, inputs
 from ..ladder.check import check
 from ..ladder.product.layout import laid_out
-from ..ladder.step import steps
+from ..ladder.step import Step, steps
 from ..measure import profiling
 from ..records.table import table
 from . import shapes
@@ -60,21 +60,19 @@ def run_check(options: argparse.Namespace) -> int:
     return 0 if all(outcome["ok"] for outcome in outcomes) else 1
 
 
-def _product(options: argparse.Namespace) -> shapes.Shape:
-    """The shape that was asked for; ends the program if it is none, or the step cannot do it."""
+def _product(options: argparse.Namespace, *also: Step) -> shapes.Shape:
+    """The shape that was asked for; ends the program if it is none, or a step cannot do it."""
     with usage(options):
         shape = shapes.shape(options.shape)
-    if constraint := options.step.broken(*shape):
-        options.parser.error(f"{options.step.label} requires {constraint}")
+    for step in (options.step, *also):
+        if constraint := step.broken(*shape):
+            options.parser.error(f"{step.label} requires {constraint}")
     return shape
 
 
 def run_step(options: argparse.Namespace) -> int:
     """Print what was computed, and the interpreter's time; `bench` has the GPU's."""
-    shape = _product(options)
-    for other in options.also:
-        if constraint := other.broken(*shape):
-            options.parser.error(f"{other.label} requires {constraint}")
+    shape = _product(options, *options.also)
     rows = []
     for step in (options.step, *options.also):
         say_where(step, options.device)

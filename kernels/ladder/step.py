@@ -99,7 +99,7 @@ class Step(Compiled):
 
         `launch` is the kernel that is traced; those before it have run. `keep` is the block,
         column of blocks first, whose accesses are kept one by one, or a list of blocks; `limits`
-        (`warps`, `lines`) as for `trace.trace`; counts are of all. Raises ValueError for a shape
+        (`warps`, `folded`) as for `trace.trace`; counts are of all. Raises ValueError for a shape
         that the step cannot do, and for a kernel that is not launched for it.
         """
         self._require(M, N, K)  # first: it refuses what need not be compiled

@@ -85,7 +85,7 @@ def test_what_cannot_be_found():
     ({"keep": (0, 0, 0, 0)}, "keep must be a block"),
     ({"keep": [(0,), 1]}, "keep must be a block"),
     ({"warps": 0}, "warps must be a list of whole numbers, not 0"),
-    ({"lines": "5"}, "lines must be a list of whole numbers, not '5'"),
+    ({"warps": "5"}, "warps must be a list of whole numbers, not '5'"),
     ({"warps": [1, 2]}, "there is no warp 2 in a block of 2 warps"),
     ({"warps": [-1]}, "there is no warp -1"),
 ])  # fmt: skip
@@ -226,11 +226,10 @@ def test_a_shape_that_the_source_does_not_tell():
     assert found.find("tile", warp=1).element(3) == "tile[97]"
 
 
-def test_kept_blocks_warps_and_lines():
-    line = line_of("tile[x][row]")
-    found = tiled(keep=[(1,), (2,)], warps=(0, 3), lines=(line,))
-    assert {(a.block[0], a.warp, a.line) for a in found.accesses} == {
-        (b, w, line) for b in (1, 2) for w in (0, 3)
+def test_kept_blocks_and_warps():
+    found = tiled(keep=[(1,), (2,)], warps=(0, 3))
+    assert {(a.block[0], a.warp) for a in found.accesses} == {
+        (b, w) for b in (1, 2) for w in (0, 3)
     }
     assert found.block == (1, 0, 0) and found.find("tile").block == (1, 0, 0)
     assert found.counters == tiled().counters
