@@ -21,7 +21,6 @@ from benchmarks import experiments
 from kernels.analysis.reference import inputs
 from kernels.ladder.step import step
 from kernels.measure import profiling
-from kernels.measure.experiments import TABLE
 from kernels.measure.provenance import provenance
 from kernels.records import RECORDED_ON, STALLS, recorded_path, write
 
@@ -38,12 +37,7 @@ def stalls() -> dict[str, Any]:
 
 def steps() -> Iterator[Any]:
     """Those of that record that run by themselves."""
-    edits = {
-        x.label: x
-        for table in (TABLE, experiments.TABLE)
-        for e in table.values()
-        for x in e.steps(step)
-    }
+    edits = {x.label: x for e in experiments.TABLE.values() for x in e.steps(step)}
     for label in stalls()["steps"]:
         if ":" not in label:
             yield edits[label] if "," in label else step(label)

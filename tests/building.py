@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -27,3 +28,14 @@ def build_book(source: Path, output: Path) -> subprocess.CompletedProcess:
     command = [sys.executable, "-c", JUPYTER_BOOK, "build", source]
     command += [*"-n -W --all --keep-going".split(), "--config", path, "--path-output", output]
     return subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+
+def build_pages(source: Path, toc: str) -> Path:
+    """Build the pages in book/ of `source`, with the settings and the looks of the book, by this
+    table of contents; returns the folder of what was built."""
+    shutil.copy(ROOT / "_config.yml", source)
+    shutil.copytree(ROOT / "book" / "assets", source / "book" / "assets")
+    (source / "_toc.yml").write_text(f"format: jb-book\nroot: book/index\n{toc}")
+    built = build_book(source, source)
+    assert built.returncode == 0, built.stderr
+    return source / "_build" / "html" / "book"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import shutil
 import sys
 
 import nbformat
 import pytest
-from building import ROOT, build_book
+from building import ROOT, build_pages
 from test_browser import CUT_LINES, CUT_OFF, FAINT, MISNAMED, PAPER, UNREACHABLE, complaints
 
 sys.path.insert(0, str(ROOT / "tools"))
@@ -32,8 +31,6 @@ def book(tmp_path_factory):
     pytest.importorskip("jupyter_book", reason="jupyter-book is not installed")
     source = tmp_path_factory.mktemp("folds")
     (source / "book").mkdir()
-    shutil.copy(ROOT / "_config.yml", source)
-    shutil.copytree(ROOT / "book" / "assets", source / "book" / "assets")
     evidence = [
         cell(f"#@title {RESULT}\nprint(one)", "1.629 1.629 1.645\n"),
         cell("#@title Braces {stay} & <so> does the rest\nprint(two)", "2\n", "live"),
@@ -45,11 +42,7 @@ def book(tmp_path_factory):
         nb = nbformat.v4.new_notebook(cells=cells, metadata=notebooks.METADATA)
         notebooks.fold(nb)
         nbformat.write(nb, source / "book" / f"{name}.ipynb")
-    toc = "format: jb-book\nroot: book/index\nchapters:\n  - file: book/plain\n"
-    (source / "_toc.yml").write_text(toc)
-    built = build_book(source, source)
-    assert built.returncode == 0, built.stderr
-    return source / "_build" / "html" / "book"
+    return build_pages(source, "chapters:\n  - file: book/plain\n")
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import shutil
 import sys
 
 import nbformat
 import pytest
-from building import ROOT, build_book
+from building import ROOT, build_pages
 from test_browser import CUT_OFF, FAINT, MISNAMED, ODD_CAPTIONS, UNREACHABLE, complaints, soon
 
 sys.path.insert(0, str(ROOT / "tools"))
@@ -30,8 +29,6 @@ def book(tmp_path_factory):
     pytest.importorskip("jupyter_book", reason="jupyter-book is not installed")
     source = tmp_path_factory.mktemp("reading")
     (source / "book").mkdir()
-    shutil.copy(ROOT / "_config.yml", source)
-    shutil.copytree(ROOT / "book" / "assets", source / "book" / "assets")
     shown = nbformat.v4.new_output(
         "display_data", {"text/html": f"{FIGURE}</figure>{FIGURE}{FIGURE}</figure></figure>"}
     )
@@ -46,11 +43,7 @@ def book(tmp_path_factory):
     glossary = f"# Glossary\n\n## Terms\n\n### broadcast\n\n{SAID} [First](01_first.ipynb)\n"
     (source / "book" / "glossary.md").write_text(glossary)
     files = "      - file: book/01_first\n  - chapters:\n      - file: book/glossary\n"
-    toc = f"format: jb-book\nroot: book/index\nparts:\n  - numbered: 1\n    chapters:\n{files}"
-    (source / "_toc.yml").write_text(toc)
-    built = build_book(source, source)
-    assert built.returncode == 0, built.stderr
-    return source / "_build" / "html" / "book"
+    return build_pages(source, f"parts:\n  - numbered: 1\n    chapters:\n{files}")
 
 
 @pytest.fixture(autouse=True)
