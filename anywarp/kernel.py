@@ -527,16 +527,9 @@ def choose_device(
     """
     if device not in DEVICES:
         raise ValueError(f"device must be one of {', '.join(DEVICES)}, not {device!r}")
-    on_gpu = on_host = False
-    for x in arrays:
-        if isinstance(x, np.generic):
-            continue
-        held = memory_of(x)
-        if isinstance(held, np.ndarray):
-            on_host = True
-        elif gpu.is_device_array(held):
-            on_gpu = True
-    if on_gpu and on_host:
+    held = [memory_of(x) for x in arrays if not isinstance(x, np.generic)]
+    on_gpu = any(map(gpu.is_device_array, held))
+    if on_gpu and any(isinstance(x, np.ndarray) for x in held):
         raise TypeError("NumPy and CuPy arrays are mixed: pass one kind (cupy.asarray(x))")
     if on_gpu and device == "interpreter":
         raise TypeError("the interpreter takes NumPy arrays, not CuPy: pass cupy.asnumpy(x)")

@@ -65,10 +65,7 @@ def _sum(it: Counted, metric: str) -> int:
 
 def _each(it: Counted, metric: str, of: str) -> float:
     """One metric for each of another; raises ValueError where there is none of that."""
-    whole = _sum(it, of)
-    if not whole:
-        raise ValueError("there is no such access to divide by")
-    return _sum(it, metric) / whole
+    return _per(_sum(it, metric), _sum(it, of), "such access")
 
 
 def _per_fma(it: Counted, *kinds: str) -> float:
@@ -82,11 +79,11 @@ def _issued(it: Counted) -> float:
     return _per(len(loop), loop.count("fma"))
 
 
-def _per(total: float, multiply_adds: int) -> float:
-    """For each multiply-add; raises ValueError where there is none."""
-    if not multiply_adds:
-        raise ValueError("there is no multiply-add to divide by")
-    return total / multiply_adds
+def _per(total: float, count: int, what: str = "multiply-add") -> float:
+    """For each of them; raises ValueError where there is none."""
+    if not count:
+        raise ValueError(f"there is no {what} to divide by")
+    return total / count
 
 
 def _spills(it: Counted) -> int:
