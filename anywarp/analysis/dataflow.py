@@ -5,12 +5,13 @@ Both are what ptxas can know without running the kernel, no more: `folding` deci
 
 from __future__ import annotations
 
+import collections
 import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..ptx.memory.allocations import lay_out
-from ..ptx.text import isa
+from ..ptx.text import flow, isa
 from ..ptx.text.syntax import Entry, Immediate, Instruction, Register, Symbol, Vector
 
 ANY = 12  # log2 of the alignment of what is aligned to whatever matters
@@ -43,16 +44,12 @@ def needed(entry: Entry) -> tuple[set[str], set[int]]:
     """Registers that somebody reads to an end, and the indices of the instructions that compute
     nothing else and are left out."""
     makers = definitions(entry)
-    todo = [i for i in entry.instructions if isa.kept(i)]
-    kept = {i.index for i in todo}
-    registers: set[str] = set()
-    while todo:
-        for name in isa.read(todo.pop()):
-            if name not in registers:
-                registers.add(name)
-                new = [i for i in makers.get(name, ()) if i.index not in kept]
-                kept.update(i.index for i in new)
-                todo += new
+    sources: dict[str, list[str]] = collections.defaultdict(list)
+    for name, each in makers.items():
+        sources[name] = [x for i in each for x in isa.read(i)]
+    ends = [i for i in entry.instructions if isa.kept(i)]
+    registers = flow.reached((x for i in ends for x in isa.read(i)), sources)
+    kept = {i.index for i in ends} | {i.index for x in registers for i in makers.get(x, ())}
     return registers, set(range(len(entry.instructions))) - kept
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -106,14 +107,11 @@ def guesses(instructions: Sequence[Instruction]) -> frozenset[int]:
     changes the place meanwhile, the swap fails, and the guess does no harm."""
     swaps = [i for i in instructions if i.opcode == "atom" and "cas" in i.modifiers]
     compared = {name for i in swaps for name in isa.registers_in(i.operands[2])}
-    todo, moves = [*compared], [i for i in instructions if i.opcode == "mov"]
-    while todo:
-        name = todo.pop()
-        sources = {
-            x for i in moves if name in isa.written(i) for x in isa.registers_in(i.operands[1])
-        }
-        todo += sources - compared
-        compared |= sources
+    sources: dict[str, list[str]] = collections.defaultdict(list)
+    for i in instructions:
+        for name in isa.written(i) if i.opcode == "mov" else ():
+            sources[name] += isa.registers_in(i.operands[1])
+    compared = flow.reached(compared, sources)
     loads = [i for i in instructions if i.opcode in LOADS]
     return frozenset(id(i) for i in loads if not compared.isdisjoint(isa.written(i)))
 

@@ -13,6 +13,7 @@ counts wherever it is between two wgmmas.
 
 from __future__ import annotations
 
+import collections
 import functools
 from dataclasses import dataclass
 
@@ -20,7 +21,7 @@ import numpy as np
 
 from ..analysis.warps import Mask, whole_mask
 from ..ptx.memory.events import Executed, Guarded
-from ..ptx.text import isa
+from ..ptx.text import flow, isa
 from ..ptx.text.syntax import Entry, Instruction
 from .findings import place
 from .reports import Reports
@@ -51,12 +52,12 @@ def uses(entry: Entry) -> dict[int, tuple[set[str], set[str]]]:
         for operand in i.operands[:2]
         for name in isa.registers_in(operand)
     }
-    while True:
-        moved = [{*isa.written(i), *isa.read(i)} for i in code if i.opcode == "mov"]
-        more = {name for each in moved if each & names for name in each} - names
-        if not more:
-            break
-        names |= more
+    copies: dict[str, list[str]] = collections.defaultdict(list)
+    for i in code:
+        both = [*isa.written(i), *isa.read(i)] if i.opcode == "mov" else []
+        for name in both:
+            copies[name] += both
+    names = flow.reached(names, copies)
     used = {id(i): (set(isa.read(i)) & names, set(isa.written(i)) & names) for i in code}
     return {id(i): used[id(i)] for i in code if i.opcode == "wgmma" or any(used[id(i)])}
 

@@ -187,10 +187,9 @@ def _fit(columns: Sequence[Sequence[float]], seconds: Sequence[float]) -> list[f
         if min(factors) >= 0:
             break
         kept.pop(int(np.argmin(factors)))
-    result = [0.0] * table.shape[1]
-    for index, factor in zip(kept, factors):
-        result[index] = float(factor)
-    return result
+    result = np.zeros(table.shape[1])
+    result[kept] = factors
+    return list(map(float, result))
 
 
 def machine(records: dict[str, Any], step: str, gpus: int, links: str = "ring") -> Machine:
