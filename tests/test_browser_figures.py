@@ -48,6 +48,7 @@ def pictures():
         *(picture for name in PICTURES if for_a_phone(picture := PICTURES[name]())),
         draw.ladder(kernels.steps()[-1]),
         draw.tiles(step(12), 256, 256, 16),
+        draw.limits([step(2), step(3)]),  # all four limits in the legend
         draw.nesting(step(2)),
         draw.outer_product(step(12), 255),
         draw.timeline(12, 13, 14),

@@ -43,6 +43,6 @@ def test_the_picture_has_a_row_for_each_step():
     assert f">{sm_limits.TAG}<" not in figure.svg  # less than can be drawn
     assert f">{sm_limits.TAG}<" in limits([kernels.step("02")]).svg
     assert "12 warp tiling 0.36, 77% of it issue slots" in figure.alt
-    assert "its length is what no limit explains" in figure.caption
+    assert "No single limit explains the cycles that the line spans" in figure.caption
     with pytest.raises(KeyError, match="12_warp_tiling BM=64"):
         limits([kernels.step("12 BM=64")])
