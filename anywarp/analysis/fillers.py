@@ -5,8 +5,8 @@ loads that no lane takes part in. A warp executes them all the same, and Nsight 
 in `smsp__inst_executed_op_shared_ld.sum`. They are no wavefronts of shared loads, but each takes
 one of the data pipe (`trace.pipe_overheads`). They come again after an access to shared memory,
 also a generic one, and after a barrier, of the block, the warp or the cluster. Accesses to global
-memory, waits for copies, shuffles and votes call for none; nor do branches that become predicates
-(`predication`).
+memory, wgmma, waits for copies, shuffles and votes call for none; nor do branches that become
+predicates (`predication`).
 
 A fence of a kernel with such copies has the same three where the next copy would have had them,
 which then has none, and one more, unless the last fence is all that has come since. So has an
@@ -15,7 +15,7 @@ release, which are fences too, and that all four always come at a barrier of the
 fence.proxy.alias, which has the loads twice.
 
 Read off the machine code for sm_90 of small kernels. Confirmed by counting on an H200, of fences in
-step 18 with CLUSTER=1 alone; NVIDIA documents none of it.
+step 18 with CLUSTER=1 and in Triton's products with wgmma; NVIDIA documents none of it.
 """
 
 from __future__ import annotations
@@ -75,5 +75,5 @@ def brings_them_again(i: Instruction) -> bool:
     """Whether the next copy has such loads again."""
     if i.opcode in ("bar", "barrier"):
         return bool(isa.lookup(i).ends == "wait")
-    accesses = isa.lookup(i).memory not in ("", "fence") and not is_copy(i)
-    return accesses and not {"shared", "generic"}.isdisjoint(isa.spaces(i))
+    accesses = isa.lookup(i).memory not in ("", "fence") and i.opcode != "wgmma"
+    return accesses and not is_copy(i) and not {"shared", "generic"}.isdisjoint(isa.spaces(i))

@@ -45,6 +45,7 @@ def found(body: str) -> dict[int, int]:
         ("cp.async.commit_group; cp.async.wait_group 0;", False),
         ("st.global.u32 [%g], %t;", False),
         ("shfl.sync.bfly.b32 %v, %t, 1, 31, -1;", False),
+        ("wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {%v,%v,%v,%v},%g,%g,1,1,1;", False),
         ("bar.sync 0;", True),
         ("bar.warp.sync -1;", True),
         ("st.shared.u32 [%s+64], %t;", True),
