@@ -9,7 +9,7 @@ counting on an H200:
   two neighbours on an 8-byte boundary make one of 8 bytes (two of 8 make 16). In a 16-byte window,
   such a pair and any third word make one of 16 bytes, unused words included; two words that are
   no pair stay two. Order does not matter, but they must stand in straight-line code with no
-  store to that space, atomic, barrier or fence in between.
+  store to that space, st.async, atomic, barrier or fence in between.
 - Stores are joined in the same way if they follow each other, with no other access to that space
   or to another window in between; only whole pairs, and two of them, nothing is filled up.
 - So are elements of 1 and 2 bytes, among themselves: two neighbours on an even boundary make one
@@ -136,7 +136,8 @@ def _groups(
         if memory and i.index not in removed:
             member = _member(i, value, registers)
             named = {"generic"} if memory == "fence" else isa.spaces(i)
-            touched = FOLDED if "generic" in named else [s for s in FOLDED if s in named]
+            every = "generic" in named or (i.opcode == "st" and "async" in i.modifiers)
+            touched = FOLDED if every else [s for s in FOLDED if s in named]
             if member is None or len(touched) != 1:
                 for space in touched:
                     stores.pop(space, None)

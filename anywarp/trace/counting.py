@@ -223,7 +223,7 @@ class Tally:
         memory, or not of the own block's, take wavefronts, but are no instructions of shared
         memory. What atomics take in the data pipe is not counted. The sectors that Nsight Compute
         counts for cp.async.cg are those that it writes to in shared memory (seen on an H200 with
-        seven patterns); its cost has those that it reads.
+        seven patterns), but for lanes that only fill with zeros; its cost has those that it reads.
         """
         if event.rows is not None:
             event = event.own()
@@ -334,7 +334,7 @@ def _copied(
     does not take. -1 is as in `near`."""
     active, reading = targets >= 0, sources >= 0
     if past_l1:
-        return analysis.sectors(targets, width, active).tolist(), [0] * len(targets)
+        return analysis.sectors(targets, width, reading).tolist(), [0] * len(targets)
     wavefronts = analysis.copy_wavefronts(sources, targets, width, active)
     return analysis.sectors(sources, width, reading).tolist(), wavefronts.tolist()
 

@@ -101,6 +101,13 @@ def test_what_may_stand_between(between, joined):
     assert (() in found) == joined
 
 
+def test_a_store_that_completes_elsewhere_ends_loads_of_both_spaces():  # read off machine code
+    again = "ld.global.f32 %f1, [%rd1];", "ld.global.f32 %f2, [%rd1];"
+    remote = "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r9], %r8, [%r10];"
+    assert () in parts("".join(again))
+    assert () not in parts(remote.join(again))
+
+
 @pytest.mark.parametrize("base, joined", [
     ("add.s32 %r20, %r9, %r8;", False),
     ("shl.b32 %r19, %r8, 3; add.s32 %r20, %r9, %r19;", True),

@@ -347,6 +347,16 @@ def test_warps_whose_copies_only_fill_with_zeros_make_no_request():  # counted i
     assert [found.counters[name] for name in LOADS] == [2, 2]  # the first warp of each block
 
 
+def test_lanes_whose_copy_past_the_l1_only_fills_with_zeros_have_no_sector():
+    source = ASYNC.replace("16;", "16, %2;").replace(
+        "4 * threadIdx.x))", '4 * threadIdx.x), "r"(threadIdx.x % 17 ? 16 : 0))'
+    )  # of tests/corpus/t_cpasync_zero_fill.cu
+    found = Kernel(source, "copied", ("-DSTRIDE=8",)).trace(
+        1, 64, (np.ones(512, np.float32), np.zeros(64, np.float32))
+    )
+    assert [found.counters[name] for name in LOADS] == [2, 64 - 4]
+
+
 def test_json():
     data = json.loads(json.dumps(tiled().to_json()))
     assert data["counters"][LOADS[0]] == 96
