@@ -2,8 +2,9 @@
 findings. See tests/corpus/__init__.py for what a kernel's file says, record.py for the record.
 
 Tables name every place where something else is right than equality; each has its reason, and a
-test fails where an entry is no longer needed. A kernel whose record is of another source, or that
-was recorded in vain, is left out of all but the test that names it.
+test fails where an entry is no longer needed. How far counters are off is in
+kernels/records/exact.json, which `python -m tests.test_corpus` writes anew. A kernel whose record
+is of another source, or that was recorded in vain, is left out of all but the test that names it.
 """
 
 from __future__ import annotations
@@ -15,144 +16,24 @@ import hashlib
 import io
 import json
 import re
+import sys
 import zlib
 from dataclasses import replace
+from pathlib import Path
 
-import corpus
 import numpy as np
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # as conftest.py does, for the command line
+import corpus
+from corpus import exact
 from slow import if_slow
 
 import kernels
 from anywarp import build
 from anywarp.compile import nvrtc
-from anywarp.trace.metrics import (
-    BULK_BYTES,
-    CONFLICTS,
-    FFMA,
-    PIPE,
-    REQUESTS,
-    SECTORS,
-    SHARED_INSTRUCTIONS,
-    TENSOR,
-    WAVEFRONTS,
-)
+from anywarp.trace.metrics import PIPE
 
-LOADS, STORES = (
-    {
-        "requests": REQUESTS.format(kind),
-        "sectors": SECTORS.format(kind),
-        "shared": SHARED_INSTRUCTIONS.format(kind),
-        "wavefronts": WAVEFRONTS.format(kind),
-        "conflicts": CONFLICTS.format(kind),
-    }
-    for kind in ("ld", "st")
-)
-
-
-def within(bound: float, name: str, of: dict[str, str], keys: str) -> dict:
-    """The same bound for several metrics of a kernel, those of LOADS or STORES with the keys."""
-    return {(name, of[key]): bound for key in keys.split()}
-
-
-# (kernel, metric) -> how far the counter may be from the measured one, in parts of it. It has to
-# be farther than half of that, or the entry is out of date.
-COUNTERS: dict[tuple[str, str], float] = {
-    # ptxas unrolls loops and joins their accesses, which PTX does not tell
-    **within(0.25, "dynamic_shared_split", LOADS, "shared wavefronts"),
-    # not looked into: loads and stores in branches, of shared and of global memory
-    ("two_kernels_one_table", STORES["requests"]): 0.3,
-    ("two_kernels_one_table", STORES["sectors"]): 3,
-    # an atomic of shared memory that the machine lacks is a loop of a load and a compare-and-swap
-    **within(1, "atomic_double_native", LOADS, "shared wavefronts"),
-    **within(1, "x_atomic_zoo_shared", LOADS, "shared wavefronts"),
-    # it joins loads across short branches that share an arm
-    **within(0.6, "reduce_argmax", LOADS, "shared wavefronts"),
-    # a branch that is the same for the block, with a barrier, becomes predicates
-    ("tricky_barrier_all_arms", LOADS["shared"]): 0.6,
-    # ptxas gives a load or a multiply-add the predicate of its only use
-    **within(0.5, "tr_column_sums", LOADS, "shared wavefronts"),
-    ("tr_recurrence", FFMA): 0.1,
-    # not looked into: as many wavefronts, of fewer loads
-    ("tr_product_bf16x6", LOADS["shared"]): 0.6,
-    ("tr_product_tf32x3", LOADS["shared"]): 0.3,
-    # calls: what a function saves on the stack does not stand in the PTX
-    ("recursion_quicksort", LOADS["requests"]): 0.25,
-    ("recursion_quicksort", STORES["requests"]): 0.25,
-    **within(0.6, "virtual_functions", STORES, "requests sectors"),
-    # malloc and free are functions of the driver's, with tables in global memory
-    ("heap_malloc", LOADS["requests"]): 1,
-    ("heap_malloc", LOADS["sectors"]): 0.7,
-    ("heap_malloc", STORES["requests"]): 1,
-    ("heap_malloc", STORES["sectors"]): 0.6,
-    # printf is a function of the driver's, with a buffer in global memory
-    **within(1, "printf_threads", LOADS, "requests sectors shared"),
-    **within(1, "printf_threads", STORES, "requests sectors"),
-    **within(1, "x_printf_assert", LOADS, "requests sectors shared"),
-    **within(1, "x_printf_assert", STORES, "requests sectors"),
-    # slow paths of division, square root and reciprocal, which hang on the operands
-    ("math_exact_float", FFMA): 0.3,
-    ("math_inverse_trig_double", FFMA): 0.4,
-    # not looked into
-    ("x_dropout_philox", FFMA): 0.09,
-    # ptxas sees that two powers need the same logarithm
-    ("math_pow", FFMA): 0.4,
-    # arbitration: the hardware adds a few wavefronts to stores
-    ("x_atomic_zoo_shared", STORES["wavefronts"]): 0.3,
-    ("x_atomic_zoo_shared", STORES["conflicts"]): 1,
-    ("tricky_warp_specialised", STORES["wavefronts"]): 0.5,
-    ("tricky_warp_specialised", STORES["conflicts"]): 1,
-    # registers that ptxas sets with an instruction of the tensor cores, HFMA2.MMA
-    ("t_bulk_groups", TENSOR): 1,
-    # the data pipe: warps of a block whose fences for the block meet share wavefronts
-    ("t_bulk_groups", PIPE): 0.4,
-    ("t_bulk_reduce_float", PIPE): 0.2,
-    ("t_bulk_reduce_half", PIPE): 0.2,
-    ("t_bulk_reduce_int", PIPE): 0.11,
-    ("t_map_reduce", PIPE): 0.3,
-    ("t_map_reduce_float", PIPE): 0.3,
-    ("t_map_store", PIPE): 0.2,
-    # the data pipe: ptxas puts a fence before some mbarrier.init, with or without one in the PTX
-    ("t_bulk_prefetch", PIPE): 0.1,
-    # the data pipe: arrivals at mbarriers wait for what is under way, when they come
-    ("t_mbarrier_expect_tx", PIPE): 0.3,
-    ("t_mbarrier_reuse", PIPE): 0.2,
-    ("t_wgmma_pipeline", PIPE): 0.002,
-    # the data pipe: asynchronous operations on the shared memory of other blocks, atomics, generic
-    # accesses, and waits that acquire from them
-    ("t_cluster_atom", PIPE): 0.2,
-    ("t_cluster_bulk", PIPE): 0.06,
-    ("t_cluster_generic", PIPE): 0.2,
-    ("t_cluster_histogram", PIPE): 0.5,
-    ("t_cluster_reduce", PIPE): 0.02,
-    ("t_cluster_remote_arrive", PIPE): 0.6,
-    ("t_cluster_st_async", PIPE): 0.3,
-    ("t_map_multicast", PIPE): 0.04,
-    # the data pipe: patterns of cp.async.ca that `copy_wavefronts` does not meet
-    ("t_cpasync_zero_fill", PIPE): 0.1,
-    # the data pipe: stores under predicates that are not counted as such, in STORES below as well
-    ("t_ldmatrix_x1", PIPE): 0.3,
-    # the data pipe: loads that ptxas drops or adds, in LOADS below
-    ("t_wgmma_scales", PIPE): 0.2,
-    # the data pipe, not looked into
-    ("t_mma_f16_halves", PIPE): 0.1,
-    ("t_misc_setmaxnreg", PIPE): 0.001,
-    ("t_wgmma_tf32_n24", PIPE): 0.03,
-    # boxes that reach beyond the array: what the hardware reads there is not known
-    ("t_map_5d", BULK_BYTES): 0.4,
-    ("t_map_nan_bfloat16", BULK_BYTES): 0.7,
-    # not looked into
-    ("t_ldmatrix_x1", STORES["shared"]): 0.4,
-    ("t_mbarrier_reuse", STORES["shared"]): 0.2,
-    **within(0.5, "t_cluster_st_async", LOADS, "requests sectors"),
-    **within(0.6, "t_wgmma_scales", LOADS, "requests sectors"),
-    ("t_cpasync_zero_fill", LOADS["sectors"]): 0.03,
-    # threads of a warp that meet again later than they could
-    ("x_quicksort_stack", LOADS["requests"]): 0.02,
-    ("x_quicksort_stack", LOADS["sectors"]): 0.0012,
-    ("x_quicksort_stack", STORES["requests"]): 0.012,
-    ("x_quicksort_stack", STORES["sectors"]): 0.0015,
-}
 # Kernel -> why some of its values differ from the GPU's in their last bits.
 VALUES: dict[str, str] = {}
 # Correct kernel -> why compute-sanitizer speaks of it.
@@ -354,50 +235,58 @@ def test_nearly_all_kernels_have_the_values_of_the_gpu():
     assert sum(not wrong_values(name) for name in names) >= 0.98 * len(names) > 0
 
 
-def off(name: str) -> dict[str, float]:
-    """By metric, how far the counter is from the measured one, in parts of it; of the data pipe,
-    whose wavefronts differ from launch to launch, from what lies between the least and the most.
-    A trace leaves out those of ASYNC_METRICS that are 0."""
-    found, record = interpreted(name)[2], RECORDS[name]
-    if PIPE in found and PIPE in record["counters"]:
-        least, most = record["counters"][PIPE], record["varies"].get(PIPE, 0)
-        found = found | {PIPE: least if least <= found[PIPE] <= most else found[PIPE]}
-    return {
-        metric: abs(found.get(metric, 0) - there) / (there or 1)
-        for metric, there in record["counters"].items()
-    }
-
-
-# COUNTERS is of this NVRTC's PTX; with another one some rows are nearer.
+# What is in exact.json is of this NVRTC's PTX; with another one some counters are nearer.
 SAME_COMPILER = nvrtc.version() == (12, 9)
+EXACT = json.loads(exact.EXACT.read_text(encoding="utf-8")) if exact.EXACT.exists() else {}
+
+
+def beside(name: str) -> list:
+    """A kernel's counters beside the measured ones: `exact.row`."""
+    return exact.row(name, interpreted(name)[2], RECORDS[name])
+
+
+def distance(found: int | list | None) -> float:
+    """How far one is off, in parts of the measured one."""
+    if not isinstance(found, list):
+        return 0
+    here, least, most, _ = found
+    return (least - here if here < least else here - most) / (least or 1)
 
 
 @each(COUNTED)
 def test_counters(name):
-    wrong = {
-        metric: f"{distance:.4f}, not within {bound}"
-        + " (and farther than half of it)" * (bound > 0)
-        for metric, distance in off(name).items()
-        if not (
-            distance == 0
-            if (bound := COUNTERS.get((name, metric), 0)) == 0
-            else distance <= bound and (distance > bound / 2 or not SAME_COMPILER)
-        )
+    """As `exact.json` has them: all of them as measured, or off for a reason, and as far."""
+    now, recorded = beside(name), EXACT["kernels"][name]
+    if SAME_COMPILER:
+        assert now == recorded, "look at it; python -m tests.test_corpus writes it anew"
+    assert all(distance(x) <= 2 * distance(y) for x, y in zip(now, recorded, strict=True))
+
+
+def test_what_is_off_has_a_reason_and_each_reason_is_needed():
+    assert {*EXACT["kernels"]} == {*COUNTED}
+    assert (EXACT["counters"], EXACT["reasons"]) == (exact.COUNTERS, list(exact.REASONS))
+    off = [
+        (name, metric, found)
+        for name, row in EXACT["kernels"].items()
+        for metric, found in zip(exact.COUNTERS, row, strict=True)
+        if isinstance(found, list)
+    ]
+    for name, metric, found in off:
+        assert found[3] == exact.reason(name, metric) is not None, (name, metric)
+    entries = {(n, x) for n, entries in enumerate(exact.REASONS.values()) for x in entries}
+    needed = {
+        (n, x)
+        for name, metric, (*_, n) in off
+        for x in list(exact.REASONS.values())[n]
+        if (name, True) == ((of := x.partition(": "))[0], exact.COUNTERS[metric].startswith(of[2]))
     }
-    assert wrong == {}
+    assert entries == needed
 
 
-def test_the_table_of_counters_names_what_is_counted():
-    assert {name for name, _ in COUNTERS} <= set(COUNTED) | {
-        name for name in CORRECT if name not in RECORDED
-    }
-
-
-@pytest.mark.slow
 def test_nearly_all_counters_are_those_of_the_gpu():
-    distances = [distance for name in COUNTED for distance in off(name).values()]
+    distances = [distance(x) for row in EXACT["kernels"].values() for x in row if x is not None]
     assert len(distances) > 2000
-    assert sum(distance == 0 for distance in distances) >= 0.95 * len(distances)
+    assert sum(each == 0 for each in distances) >= 0.95 * len(distances)
 
 
 @each(corpus.names())
@@ -618,3 +507,7 @@ def test_kernels_that_are_asked_for_more_counters():
     asked = {name for name in corpus.names() if corpus.load(name).family in FAMILIES}
     assert {corpus.load(name).family for name in asked} == FAMILIES
     assert all(name.startswith("t_") for name in asked) and len(asked) >= 50
+
+
+if __name__ == "__main__":
+    exact.write({name: beside(name) for name in COUNTED}, RECORD["provenance"])
