@@ -14,7 +14,8 @@ counting on an H200:
   or to another window in between; only whole pairs, and two of them, nothing is filled up.
 - So are elements of 1 and 2 bytes, among themselves: two neighbours on an even boundary make one
   of twice the size, and again up to 16 bytes. Stores of both sizes mix, loads do not. A load of
-  the whole lower half brings a single element (or word) at the start of the upper half too.
+  the whole lower half brings a single element (or word) at the start of the upper half too, and a
+  vector's elements that would take two loads come with the whole vector.
 - The boundary must be certain: from the shifts, products and masks that make the base register,
   the place of the array in shared memory (in order of declaration; one declared with less than
   4 bytes of alignment has only that), or the declared alignment of a variable in global memory. So
@@ -207,6 +208,8 @@ def _member(i: Instruction, value: Callable[[Any], Origin], registers: set[str])
         for n, element in enumerate(elements)
         if i.opcode == "st" or getattr(element, "name", None) in registers
     )
+    if size in NARROW and len(_parts({word - offset: size for word in words}, WINDOW, True)) > 1:
+        words = tuple(range(offset, offset + size * len(elements), size))
     return _Member(i, root, offset, size, words, len(elements))
 
 

@@ -101,6 +101,17 @@ def test_what_may_stand_between(between, joined):
     assert (() in found) == joined
 
 
+@pytest.mark.parametrize("used, expected", [  # read off machine code
+    ("xw", Part(0, 4)), ("xz", Part(0, 4)), ("yz", Part(0, 4)), ("xyw", Part(0, 4)),
+    ("yzw", Part(0, 4)), ("xyz", Part(0, 4)), ("xy", Part(0, 2)), ("zw", Part(2, 2)),
+    ("y", Part(1, 1)),
+])  # fmt: skip
+@pytest.mark.parametrize("base", ["%r16", "%r8"])
+def test_a_vector_of_bytes_of_which_some_are_used_is_one_load(base, used, expected):
+    names = ",".join(f"%f{n if c in used else 9}" for n, c in enumerate("xyzw", 1))
+    assert parts(f"ld.shared.v4.u8 {{{names}}}, [{base}];") == [(expected,)]
+
+
 def test_a_store_that_completes_elsewhere_ends_loads_of_both_spaces():  # read off machine code
     again = "ld.global.f32 %f1, [%rd1];", "ld.global.f32 %f2, [%rd1];"
     remote = "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r9], %r8, [%r10];"
