@@ -24,7 +24,7 @@ from collections.abc import Sequence
 
 from ..ptx.text import flow, isa
 from ..ptx.text.syntax import Entry, Instruction
-from .predication import Predicated
+from .predication import Predicated, is_copy
 
 LOADS = 3
 OF_A_FENCE = 1
@@ -55,11 +55,6 @@ def fillers(entry: Entry, predicated: Sequence[Predicated]) -> dict[int, int]:
             if brings_them_again(i):
                 needed = unfenced = True
     return loads_at
-
-
-def is_copy(i: Instruction) -> bool:
-    """cp.async, of threads."""
-    return i.opcode == "cp" and i.modifiers[0] == "async" and i.modifiers[1] in ("ca", "cg")
 
 
 def is_fence(i: Instruction) -> bool:

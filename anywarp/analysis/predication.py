@@ -13,6 +13,8 @@ of it:
   block has one (made of parameters, block indices, and what is loaded from such addresses). With
   an else, at most 8 and 7, or 5 and 5. Loads, stores and arithmetic count alike. Where only the
   else is short, it may become predicates alone; that is not modelled.
+- With a cp.async it may have 16, whatever the condition; few with a store before the copy have been
+  looked at.
 - It has no barrier, fence, shuffle, vote, atomic or call, nothing that is
   predicated already (so of nested branches only the inner one goes), and nothing that becomes a
   loop or a call in machine code: division, remainder, and square roots and reciprocals that round.
@@ -37,6 +39,7 @@ from .dataflow import Registers, definitions, users
 from .folding import Folding
 
 LIMITS = {True: (8, 8, 7), False: (6, 5, 5)}  # by divergence: alone, then, else
+COPYING = 16  # of a body with a copy
 EXPANDED = {"div", "rem", "sqrt", "rcp", "rsqrt"}  # unless approximate
 DIVERGENT = ("%tid", "%laneid", "%lanemask")
 
@@ -73,11 +76,19 @@ def predicated(entry: Entry, folding: Folding) -> list[Predicated]:
             continue
         inside = [[entry.instructions[k] for k in blocks[m]] for m, _ in bodies]
         if all(
-            m > n and before[m] == [n] and _simple(body) and sum(map(cost, body)) <= limit
+            m > n
+            and before[m] == [n]
+            and _simple(body)
+            and sum(map(cost, body)) <= (COPYING if any(map(is_copy, body)) else limit)
             for (m, limit), body in zip(bodies, inside)
         ):
             result.append(Predicated(branch.index, tuple(i.index for body in inside for i in body)))
     return result
+
+
+def is_copy(i: Instruction) -> bool:
+    """cp.async, of threads."""
+    return i.opcode == "cp" and i.modifiers[0] == "async" and i.modifiers[1] in ("ca", "cg")
 
 
 def _without_jumps(entry: Entry, blocks: list[range]) -> list[list[int]]:

@@ -11,6 +11,7 @@ from anywarp.ptx.text import isa
 from anywarp.sass import elf
 
 SHARED = {0x984, 0x388, 0x988}  # codes of LDS and STS
+LDGSTS = 0xFAE  # cp.async
 NONE = 7  # the predicate that is always true
 
 SOURCE = """
@@ -92,6 +93,23 @@ def test_an_if(condition, body, gone):
 def test_an_if_with_an_else(condition, then, other, gone):
     one = kernel(f"if ({condition}) {{ {chain(then, 64)} }} else {{ {chain(other, 555)} }}")
     assert (in_machine_code(one) > 0) == gone == (in_model(one) > 0)
+
+
+COPY = """asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(
+    (unsigned)__cvta_generic_to_shared(s + (at & 1023))), "l"(in + 4 * t) : "memory");"""
+
+
+@pytest.mark.parametrize("condition", ["t < n", "n > 3"])
+@pytest.mark.parametrize("before, steps, gone", [
+    *(("", steps, steps < 9) for steps in (0, 4, 8, 16, 24)),
+    ("s[t] = 1;", 0, True),
+])  # fmt: skip
+def test_a_longer_body_goes_with_a_copy_at_its_end(condition, before, steps, gone):
+    long = "".join(f"at = at * n ^ {n};" for n in range(steps // 2))
+    one = kernel(f"if ({condition}) {{ {before} int at = t; {long} {COPY} }}")
+    copies = [w for w in elf.words(one.cubin("sm_90")) if w & 0xFFF == LDGSTS]
+    assert [w >> 12 & 15 != NONE for w in copies] == [gone]
+    assert bool(predicated(one.entry, fold(one.entry))) == gone
 
 
 def test_of_nested_branches_the_inner_one_goes():
