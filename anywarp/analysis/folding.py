@@ -21,17 +21,20 @@ counting on an H200:
   4 bytes of alignment has only that), or the declared alignment of a variable in global memory. So
   float pointers among the arguments join nothing, and neither does an array after one of odd size.
 - Loads by way of ld.global.nc are joined across stores.
+- Loads of 4 and 8 bytes of shared memory are joined to those of blocks before theirs, where every
+  way from there is free of what ends a join; not into a loop, nor out of one.
 - An offset is seen through add, not through or; volatile, predicated, generic and local accesses
   are left as they are.
-- Not modelled: ptxas sees through additions in other blocks of code, and an access of 8 bytes or of
-  a vector proves an alignment to it, for others by the same register. It also joins across branches
-  that are short or that a load can be moved over, and across iterations of a loop that it unrolls
-  itself. None of these changed a count of 28 published kernels.
+- Not modelled: an access of 8 bytes or of a vector proves an alignment to ptxas, for others by the
+  same register. It moves a load out of a loop, takes a word of global memory from a block before,
+  and joins across iterations of a loop that it unrolls itself; lanes that leave such a loop at
+  different iterations go different ways through its copies, and make more requests.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -48,10 +51,12 @@ from ..ptx.text.syntax import (
     Vector,
 )
 from .dataflow import ANY, Alignment, bits, needed
+from .loops import loops
 
 WINDOW = 16  # bytes of the widest access
 FOLDED = ("global", "shared")  # spaces
 NARROW = (1, 2)  # bytes of elements that are joined among themselves
+VERSIONS = itertools.count(1)  # of registers' values
 
 
 Origin = tuple[tuple[str, int] | None, int]  # (root, offset), see `_Member`
@@ -81,16 +86,14 @@ def fold(entry: Entry) -> Folding:
     registers, removed = needed(entry)
     alignment = Alignment(entry)
     parts: dict[int, tuple[Part, ...]] = {}
-    for block in flow.blocks(entry):
-        code = [entry.instructions[n] for n in block]
-        for group in _groups(code, alignment, registers, removed):
-            root = group[0].root
-            zeros = ANY if root is None else alignment.of(root[0])
-            for member, part in _join(group, zeros):
-                at = member.instruction.index
-                parts[at] = (*parts.get(at, ()), part)
-            for member in group:
-                parts.setdefault(member.instruction.index, ())
+    for group in _all_groups(entry, alignment, registers, removed):
+        root = group[0].root
+        zeros = ANY if root is None else alignment.of(root[0])
+        for member, part in _join(group, zeros):
+            at = member.instruction.index
+            parts[at] = (*parts.get(at, ()), part)
+        for member in group:
+            parts.setdefault(member.instruction.index, ())
     parts |= dict.fromkeys(removed, ())
     return Folding(parts, frozenset(removed))
 
@@ -106,17 +109,61 @@ class _Member(NamedTuple):
     lanes: int
 
 
-def _groups(
+def _all_groups(
+    entry: Entry, alignment: Alignment, registers: set[str], removed: set[int]
+) -> list[list[_Member]]:
+    """Of all blocks: loads of shared memory may be joined to those of blocks before theirs."""
+    blocks = flow.blocks(entry)
+    before = flow.predecessors(flow.successors(entry, blocks))
+    around = [{n for n, body in enumerate(loops(entry)) if b.start in body} for b in blocks]
+    groups: list[list[_Member]] = []
+    ends: dict[int, _State] = {}
+    for n, block in enumerate(blocks):
+        forwards = all(k in ends and around[k] <= around[n] for k in before[n])
+        ends[n] = _met([ends[k] for k in before[n]] if forwards else [])
+        code = [entry.instructions[k] for k in block]
+        _group(code, alignment, registers, removed, ends[n], groups)
+    return groups
+
+
+class _State(NamedTuple):
+    """What is known at a place: the values of registers, and the loads of shared memory that later
+    ones may be joined to."""
+
+    values: dict[str, Origin]
+    loads: dict[Key, list[_Member]]
+
+
+def _met(states: list[_State]) -> _State:
+    """What holds whichever way was taken."""
+    if not states:
+        return _State({}, {})
+    values = {
+        name: known.pop() if len(known) == 1 else ((name, next(VERSIONS)), 0)
+        for name in {name for state in states for name in state.values}
+        if (known := {state.values.get(name, ((name, 0), 0)) for state in states})
+    }
+    first, *others = (state.loads for state in states)
+    loads = {
+        key: group
+        for key, group in first.items()
+        if group[0].size not in NARROW and all(other.get(key) is group for other in others)
+    }
+    return _State(values, loads)
+
+
+def _group(
     instructions: Iterable[Instruction],
     alignment: Alignment,
     registers: set[str],
     removed: set[int],
-) -> list[list[_Member]]:
-    """Walk a block; which accesses could be joined, were their addresses aligned."""
-    groups: list[list[_Member]] = []
-    values: dict[str, Origin] = {}  # of this block
-    version: dict[str, int] = {}
-    loads: dict[str, dict[Key, list[_Member]]] = {space: {} for space in FOLDED}  # still open
+    state: _State,
+    groups: list[list[_Member]],
+) -> None:
+    """Walk a block; adds to `groups` which accesses could be joined, were their addresses aligned.
+    The state, which is that at its beginning, becomes that at its end."""
+    values = state.values
+    loads: dict[str, dict[Key, list[_Member]]] = {"global": {}, "shared": state.loads}  # still open
     stores: dict[str, tuple[Key | None, list[_Member]]] = {}  # by space
 
     def value(operand: Any) -> Origin:
@@ -166,9 +213,7 @@ def _groups(
         names = isa.written(i)
         made = _seen_through(i, value) if len(names) == 1 and i.guard is None else None
         for name in names:
-            version[name] = version.get(name, 0) + 1
-            values[name] = made or ((name, version[name]), 0)
-    return groups
+            values[name] = made or ((name, next(VERSIONS)), 0)
 
 
 def _seen_through(i: Instruction, value: Callable[[Any], Origin]) -> Origin | None:

@@ -70,7 +70,6 @@ REASONS = {
         "atomic_double_native",
         "x_atomic_zoo_shared: shared load",
     ),
-    "ptxas joins loads across short branches that share an arm": ("reduce_argmax",),
     "a branch that is the same for the block, with a barrier, becomes predicates": (
         "tricky_barrier_all_arms",
     ),

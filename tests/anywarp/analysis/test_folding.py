@@ -14,8 +14,6 @@ from anywarp.trace.metrics import METRICS, PIPE
 from kernels.ladder import step as ladder
 
 DATA = json.loads((Path(__file__).parents[2] / "data" / "nvidia_h200_folding.json").read_text())
-# ptxas turns a short branch into predicates, and joins across it: known, and not modelled
-ACROSS_BRANCHES = {"branch_guard", "branchlds"}
 
 
 @pytest.mark.parametrize("one", DATA["kernels"], ids=lambda one: one["name"])
@@ -25,10 +23,7 @@ def test_counters_are_those_of_the_gpu(one):
     found = kernel.trace(4, 64, args, shared_mem=32768 * ("extern __shared" in one["source"]))
     recorded = set(METRICS) - {PIPE}  # measured before it was counted
     differ = {m for m in recorded if found.counters[m] != one["counters"].get(m, 0)}
-    if one["name"] in ACROSS_BRANCHES:
-        assert all("shared_ld" in m or "shared_op_ld" in m for m in differ)
-    else:
-        assert not differ
+    assert not differ
 
 
 def parts(body, declarations=".shared .align 4 .b8 s[8192];", before=""):
@@ -93,7 +88,7 @@ def test_stores(offsets, expected):
     ("st.shared.f32 [%r9], %f7;", False),
     ("bar.sync 0;", False),
     ("membar.cta;", False),
-    ("setp.eq.s32 %p1, %r8, 3; @%p1 bra L; L:", False),
+    ("setp.eq.s32 %p1, %r8, 3; @%p1 bra L; L:", True),
     ("M:", True),                                                   # nobody jumps there
 ])  # fmt: skip
 def test_what_may_stand_between(between, joined):
@@ -110,6 +105,34 @@ def test_what_may_stand_between(between, joined):
 def test_a_vector_of_bytes_of_which_some_are_used_is_one_load(base, used, expected):
     names = ",".join(f"%f{n if c in used else 9}" for n, c in enumerate("xyzw", 1))
     assert parts(f"ld.shared.v4.u8 {{{names}}}, [{base}];") == [(expected,)]
+
+
+LONG = "mul.f32 %f4, %f4, %f3;" * 24
+
+
+@pytest.mark.parametrize("body, widths", [  # read off machine code
+    (f"A; @%p1 bra L; {LONG} B; {LONG} L:", [8]),
+    ("A; @%p1 bra L; B; @%p2 bra L; C; L:", [16]),
+    (f"A; @%p1 bra L; {LONG} L: B;", [8]),
+    (f"A; @%p1 bra M; B; bra L; M: {LONG} B; L:", [8]),
+    (f"@%p1 bra M; A; {LONG} bra L; M: B; L:", [4, 4]),
+    ("B; @%p1 bra L; C; L:", [4, 4]),
+    (f"A; @%p1 bra L; st.shared.f32 [%r9], %f4; B; {LONG} L:", [4, 4]),
+    (f"A; @%p1 bra L; st.shared.f32 [%r9], %f4; {LONG} L: B;", [4, 4]),
+    (f"A; @%p1 bra L; add.s32 %r16, %r16, %r8; {LONG} L: B;", [4, 4]),
+    ("M: A; add.s32 %r8, %r8, 1; setp.lt.s32 %p1, %r8, 9; @%p1 bra M; B;", [4, 4]),
+])  # fmt: skip
+def test_loads_of_shared_memory_in_blocks_that_follow(body, widths):
+    for n, name in enumerate("ABC", 1):
+        body = body.replace(f"{name};", f"ld.shared.f32 %f{n}, [%r16+{4 * n - 4}];")
+    made = [part.width for found in parts(body) for part in found or ()]
+    assert made[: len(widths)] == widths and set(made[len(widths) :]) <= {4}
+
+
+def test_loads_of_global_memory_in_blocks_that_follow_stay():
+    found = parts("ld.global.f32 %f1, [v]; @%p1 bra L; ld.global.f32 %f2, [v+4]; L:",
+                  before=".global .align 16 .b8 v[64];")  # fmt: skip
+    assert found == [(Part(0, 4),)] * 2
 
 
 def test_a_store_that_completes_elsewhere_ends_loads_of_both_spaces():  # read off machine code
