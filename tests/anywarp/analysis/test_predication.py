@@ -118,6 +118,13 @@ def test_of_nested_branches_the_inner_one_goes():
     assert len(found) == 1 and in_model(one) == in_machine_code(one) == 1
 
 
+def test_a_body_that_jumps_over_another_stays():
+    swap = "{ float v = s[t]; s[t] = s[x]; s[x] = v; }"  # of a bitonic sort, in both directions
+    up, down = "(t & n) == 0 && s[t] > s[x]", "(t & n) != 0 && s[t] < s[x]"
+    one = kernel(f"int x = t ^ n; if (x > t) {{ if ({up}) {swap} if ({down}) {swap} }}")
+    assert in_model(one) == in_machine_code(one) == 2
+
+
 def test_a_branch_to_the_end_stays():
     one = Kernel(
         'extern "C" __global__ void k(float* out, int n) { __shared__ float s[64];'
