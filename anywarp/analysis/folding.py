@@ -85,8 +85,18 @@ def fold(entry: Entry) -> Folding:
     """What ptxas makes of the entry's accesses; see above."""
     registers, removed = needed(entry)
     alignment = Alignment(entry)
+    blocks = flow.blocks(entry)
+    before = flow.predecessors(flow.successors(entry, blocks))
+    around = [{n for n, body in enumerate(loops(entry)) if b.start in body} for b in blocks]
+    groups: list[list[_Member]] = []
+    ends: dict[int, _State] = {}
+    for n, block in enumerate(blocks):
+        forwards = all(k in ends and around[k] <= around[n] for k in before[n])
+        ends[n] = _met([ends[k] for k in before[n]] if forwards else [])
+        code = [entry.instructions[k] for k in block]
+        groups += _groups(code, alignment, registers, removed, ends[n])
     parts: dict[int, tuple[Part, ...]] = {}
-    for group in _all_groups(entry, alignment, registers, removed):
+    for group in groups:
         root = group[0].root
         zeros = ANY if root is None else alignment.of(root[0])
         for member, part in _join(group, zeros):
@@ -107,23 +117,6 @@ class _Member(NamedTuple):
     size: int  # bytes of a word
     words: tuple[int, ...]  # offsets from the root of those that are needed
     lanes: int
-
-
-def _all_groups(
-    entry: Entry, alignment: Alignment, registers: set[str], removed: set[int]
-) -> list[list[_Member]]:
-    """Of all blocks: loads of shared memory may be joined to those of blocks before theirs."""
-    blocks = flow.blocks(entry)
-    before = flow.predecessors(flow.successors(entry, blocks))
-    around = [{n for n, body in enumerate(loops(entry)) if b.start in body} for b in blocks]
-    groups: list[list[_Member]] = []
-    ends: dict[int, _State] = {}
-    for n, block in enumerate(blocks):
-        forwards = all(k in ends and around[k] <= around[n] for k in before[n])
-        ends[n] = _met([ends[k] for k in before[n]] if forwards else [])
-        code = [entry.instructions[k] for k in block]
-        _group(code, alignment, registers, removed, ends[n], groups)
-    return groups
 
 
 class _State(NamedTuple):
@@ -152,16 +145,16 @@ def _met(states: list[_State]) -> _State:
     return _State(values, loads)
 
 
-def _group(
+def _groups(
     instructions: Iterable[Instruction],
     alignment: Alignment,
     registers: set[str],
     removed: set[int],
     state: _State,
-    groups: list[list[_Member]],
-) -> None:
-    """Walk a block; adds to `groups` which accesses could be joined, were their addresses aligned.
-    The state, which is that at its beginning, becomes that at its end."""
+) -> list[list[_Member]]:
+    """Walk a block; which accesses could be joined, were their addresses aligned: groups that begin
+    here, besides those of the state, which is that at the beginning and becomes that at the end."""
+    groups: list[list[_Member]] = []
     values = state.values
     loads: dict[str, dict[Key, list[_Member]]] = {"global": {}, "shared": state.loads}  # still open
     stores: dict[str, tuple[Key | None, list[_Member]]] = {}  # by space
@@ -214,6 +207,7 @@ def _group(
         made = _seen_through(i, value) if len(names) == 1 and i.guard is None else None
         for name in names:
             values[name] = made or ((name, next(VERSIONS)), 0)
+    return groups
 
 
 def _seen_through(i: Instruction, value: Callable[[Any], Origin]) -> Origin | None:

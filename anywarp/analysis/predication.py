@@ -8,7 +8,8 @@ Found by compiling with NVRTC 12.9 for sm_90 and reading the machine code; NVIDI
 of it:
 
 - The body is straight-line code that ends where the branch leads to, without a jump over others, or
-  a body and an else of that kind. A branch to the end of the kernel becomes a predicated exit, and stays one.
+  a body and an else of that kind. A branch to the end of the kernel becomes a predicated exit, and
+  stays one.
 - It has at most 8 machine instructions where lanes may differ in the condition, 6 where the whole
   block has one (made of parameters, block indices, and what is loaded from such addresses). With
   an else, at most 8 and 7, or 5 and 5. Loads, stores and arithmetic count alike. Where only the
