@@ -14,8 +14,8 @@ of it:
   block has one (made of parameters, block indices, and what is loaded from such addresses). With
   an else, at most 8 and 7, or 5 and 5. Loads, stores and arithmetic count alike. Where only the
   else is short, it may become predicates alone; that is not modelled.
-- With a cp.async it may have 16, whatever the condition; few with a store before the copy have been
-  looked at.
+- With a cp.async it may have 16, whatever the condition; few with a store before the copy, or with
+  more than 12, have been looked at.
 - It has no barrier, fence, shuffle, vote, atomic or call, nothing that is
   predicated already (so of nested branches only the inner one goes), and nothing that becomes a
   loop or a call in machine code: division, remainder, and square roots and reciprocals that round.
@@ -143,8 +143,8 @@ def _cost(i: Instruction, makers: Registers, users: Registers, fold: Folding) ->
         return 0  # constants are operands
     if i.index in fold.parts:
         return len(fold.parts[i.index])
-    if row.memory:
-        return 1
+    if row.memory:  # a copy that is told how much to read has an address made of it
+        return 6 if is_copy(i) and isinstance(i.operands[-1], Register) else 1
     used = [user for name in isa.written(i) for user in users.get(name, ())]
     if i.opcode == "mov":
         source = i.operands[1]

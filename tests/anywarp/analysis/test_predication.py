@@ -99,14 +99,18 @@ COPY = """asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(
     (unsigned)__cvta_generic_to_shared(s + (at & 1023))), "l"(in + 4 * t) : "memory");"""
 
 
+PART = COPY.replace("4;", "4, %2;").replace("4 * t)", '4 * t), "r"(at & 3)')
+
+
 @pytest.mark.parametrize("condition", ["t < n", "n > 3"])
-@pytest.mark.parametrize("before, steps, gone", [
-    *(("", steps, steps < 9) for steps in (0, 4, 8, 16, 24)),
-    ("s[t] = 1;", 0, True),
+@pytest.mark.parametrize("before, steps, copy, gone", [
+    *(("", steps, COPY, steps < 9) for steps in (0, 4, 8, 16, 24)),
+    ("s[t] = 1;", 0, COPY, True),
+    *(("", steps, PART, steps < 4) for steps in (0, 2, 12)),
 ])  # fmt: skip
-def test_a_longer_body_goes_with_a_copy_at_its_end(condition, before, steps, gone):
+def test_a_longer_body_goes_with_a_copy_at_its_end(condition, before, steps, copy, gone):
     long = "".join(f"at = at * n ^ {n};" for n in range(steps // 2))
-    one = kernel(f"if ({condition}) {{ {before} int at = t; {long} {COPY} }}")
+    one = kernel(f"if ({condition}) {{ {before} int at = t; {long} {copy} }}")
     copies = [w for w in elf.words(one.cubin("sm_90")) if w & 0xFFF == LDGSTS]
     assert [w >> 12 & 15 != NONE for w in copies] == [gone]
     assert bool(predicated(one.entry, fold(one.entry))) == gone
