@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from . import capability, gpu
-from .compile import headers, host, nvrtc, store
+from .compile import clang, headers, host, nvrtc, store
 from .progress import progress
 
 STDINT = "-include=stdint.h"
@@ -127,7 +127,7 @@ def _mended(recipe: store.Recipe, log: str, program: object) -> store.Recipe:
 
 def _given(recipe: store.Recipe) -> store.Compilation | None:
     """What a package was given with it, unless an NVRTC of another version has to make it."""
-    compilation = store.given(recipe)
+    compilation = None if _by_clang(recipe, asked=True) else store.given(recipe)
     if compilation is None or not (nvrtc.named() or _measured(recipe)):
         return compilation
     try:
@@ -142,13 +142,26 @@ def _measured(recipe: store.Recipe) -> bool:
     return gpu.available() and (not recipe.real or recipe.arch.startswith(gpu.arch()))
 
 
+def _by_clang(recipe: store.Recipe, asked: bool = False) -> bool:
+    """Whether clang is to compile this: PTX, where there is no NVRTC or, `asked`, by
+    ANYWARP_COMPILER alone. Raises NoCompiler for a clang that was asked for and is not here."""
+    try:
+        return not recipe.real and clang.chosen(asked or nvrtc.here())
+    except ImportError as error:
+        raise NoCompiler(str(error)) from None
+
+
 def _kept(recipe: store.Recipe) -> store.Compilation:
-    """What the NVRTC that is here made of a recipe, now or in an earlier process. Raises
+    """What the compiler that is here made of a recipe, now or in an earlier process. Raises
     NoCompiler."""
-    version = _version(recipe)
-    library = Path(nvrtc.load()._name)
-    compiler: list[Any] = [version, *map(str, headers.added)]
-    compiler += map(_dated, (library, *headers.folders(version[0])))
+    compiler: list[Any]
+    if _by_clang(recipe):
+        compiler = [clang.version(), *map(str, headers.added), *map(_dated, clang.files())]
+    else:
+        version = _version(recipe)
+        compiler = [version, *map(str, headers.added)]
+        library = Path(nvrtc.load()._name)
+        compiler += map(_dated, (library, *headers.folders(version[0])))
     compilation = store.cached(recipe, compiler)
     if compilation is None:
         with progress(f"compiling {recipe.filename}", "kernel"):
@@ -172,12 +185,16 @@ def _version(recipe: store.Recipe) -> tuple[int, int]:
         raise NoCompiler(
             f"{recipe} did not come compiled{reason}, and there is no compiler here: NVIDIA's "
             f"library NVRTC cannot be loaded ({error}). {nvrtc.advice()}"
+            f"{'' if recipe.real else clang.advice()}"
         ) from None
 
 
 def compiled(recipe: store.Recipe) -> store.Compilation:
-    """What the NVRTC that is here makes of a recipe, at once. Raises NoCompiler."""
+    """What the compiler that is here makes of a recipe, at once. Raises NoCompiler."""
     source, filename, options, names, arch = recipe
+    if _by_clang(recipe):
+        by_clang = clang.compile(source, filename, options, names, arch)
+        return store.Compilation(recipe, by_clang, clang.NO_NVRTC)
     version = _version(recipe)
     flags = [f"-arch={arch}", "-std=c++17", "-lineinfo", f"-include={headers.PRELUDE}"]
     flags += [f"-I{folder}" for folder in (*headers.added, *headers.folders(version[0]))]
@@ -223,6 +240,8 @@ def preamble(options: Iterable[str]) -> str:
 def _missing_headers(log: str, version: str) -> str:
     """What to do about the headers that a compiler log says are not there: a line for each."""
     missing = re.findall(r'(?:cannot|could not) open source file "([^"]+)"', log)
+    if version == "0.0":  # clang's
+        return clang.lacking(log, missing)
     return "".join(f"\n{headers.advice(name, version)}" for name in dict.fromkeys(missing))
 
 

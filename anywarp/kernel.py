@@ -14,7 +14,7 @@ import numpy as np
 
 from . import build, capability, gpu, ptx, variables
 from .arguments import converter, declared
-from .compile import nvrtc
+from .compile import clang, nvrtc
 from .gpu.images import handles
 from .limits import launch_size, require_room, require_shared
 from .progress import progress
@@ -156,7 +156,8 @@ class Kernel:
         self._set: dict[str, np.ndarray] = {}  # what `set` has set, by symbol
 
     def __repr__(self) -> str:
-        return " ".join([f"<Kernel {self.name} of {self.filename}", *self.options]) + ">"
+        by = ", compiled by clang" * (clang.MADE in self.ptx)
+        return " ".join([f"<Kernel {self.name} of {self.filename}", *self.options]) + f"{by}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         common = "options", "filename", "enable_cooperative_groups"

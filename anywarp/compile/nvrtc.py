@@ -169,6 +169,14 @@ def named() -> bool:
     return os.environ.get(CHOICE, "none") != "none"
 
 
+def here() -> bool:
+    """Whether the library can be loaded."""
+    try:
+        return load() is not None
+    except ImportError:
+        return False
+
+
 @functools.cache
 def load() -> Any:
     """The library. Raises ImportError, with what was met, where none can be loaded."""

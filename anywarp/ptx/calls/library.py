@@ -19,22 +19,10 @@ from ..memory.access import spaces_of
 from ..memory.allocations import Allocation
 from ..memory.events import Heaped
 from ..text.syntax import Instruction
+from .mathematics import MATHEMATICS, argument, give
 from .printf import formatted
 
 HEAP = 8 << 20  # bytes that malloc gives out at most, the default of cudaLimitMallocHeapSize
-
-
-def argument(state: State, address_of: Reader, size: int) -> Any:
-    """The value of an argument for every thread, (B, T) unsigned."""
-    address = np.broadcast_to(address_of(state.registers), state.shape)
-    (value,) = state.spaces["arguments"].load(address, None, size, 1)
-    return np.broadcast_to(value, state.shape)
-
-
-def give(state: State, address_of: Reader, values: Array, mask: Mask) -> None:
-    """Store results of a call for the threads of the mask."""
-    size = values.dtype.itemsize
-    state.spaces["arguments"].store(address_of(state.registers), mask, [values], size)
 
 
 class ThreadMemory:
@@ -195,4 +183,5 @@ def free(
 
 
 LIBRARY = {"vprintf": vprintf, "__assertfail": assertfail, "malloc": malloc, "free": free}
+LIBRARY |= MATHEMATICS
 NEEDS_HEAP = {"malloc", "free"}

@@ -1,0 +1,459 @@
+// CUDA C++ as clang lacks it: what NVRTC has built in, for kernels that clang compiles. Nothing
+// here is of NVIDIA's. One-instruction functions are that instruction; the rest are told as such.
+// Line tables leave these functions out (nodebug): what is inlined has the place of its call.
+#pragma once
+#pragma clang diagnostic ignored "-Wunused"
+#define __CUDACC__ 1
+#define __global__ __attribute__((global))
+#define __device__ __attribute__((device))
+#define __host__ __attribute__((host))
+// NVRTC places arrays on 16 bytes, too, and so joins loads of neighbours
+#define __shared__ __attribute__((shared, aligned(16)))
+#define __constant__ __attribute__((constant))
+#define __managed__ __attribute__((managed))
+#define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
+#define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
+#define __cluster_dims__(...) __attribute__((cluster_dims(__VA_ARGS__)))
+#define __grid_constant__ __attribute__((grid_constant))
+#define __align__(n) __attribute__((aligned(n)))
+#define __builtin_align__(n) __attribute__((aligned(n)))
+#define __nv_pure__
+
+typedef unsigned long size_t;
+typedef long ptrdiff_t;
+typedef long clock_t;
+typedef unsigned char uchar;
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long ulong;
+typedef long long longlong;
+typedef unsigned long long ulonglong;
+typedef signed char schar;
+#define assert(x) ((x) ? void() : __assertfail(#x, __FILE__, __LINE__, __PRETTY_FUNCTION__, 1))
+
+#pragma clang attribute push(__attribute__((device)), apply_to = function)
+extern "C" {
+int vprintf(const char*, const char*);
+int printf(const char*, ...);
+void* malloc(size_t);
+void free(void*);
+__attribute__((noreturn)) void __assertfail(const void*, const void*, unsigned, const void*, size_t);
+}
+#pragma clang attribute pop
+
+#define HERE __attribute__((device, host, always_inline, nodebug))
+#define FUN static __attribute__((device, always_inline, nodebug))
+
+// ---- vectors. One of 16 bytes is assigned in one piece, or its parts would be moved one by one.
+#define WHOLE(T, V)                                                                                \
+    HERE T& operator=(const T& o)                                                                  \
+    {                                                                                              \
+        *(V*)this = *(const V*)&o;                                                                 \
+        return *this;                                                                              \
+    }
+typedef unsigned __attribute__((ext_vector_type(4), may_alias)) four_words;
+#define NONE(T, V)
+#define VECTORS(T, S, A2, A4, WHOLE2, WHOLE4)                                                      \
+    struct S##1 { T x; };                                                                          \
+    struct __align__(A2) S##2 { T x, y; WHOLE2(S##2, four_words) };                                \
+    struct S##3 { T x, y, z; };                                                                    \
+    struct __align__(A4) S##4 { T x, y, z, w; WHOLE4(S##4, four_words) };                          \
+    HERE constexpr S##1 make_##S##1(T x) { return {x}; }                                           \
+    HERE constexpr S##2 make_##S##2(T x, T y) { return {x, y}; }                                   \
+    HERE constexpr S##3 make_##S##3(T x, T y, T z) { return {x, y, z}; }                           \
+    HERE constexpr S##4 make_##S##4(T x, T y, T z, T w) { return {x, y, z, w}; }
+VECTORS(schar, char, 2, 4, NONE, NONE)
+VECTORS(uchar, uchar, 2, 4, NONE, NONE)
+VECTORS(short, short, 4, 8, NONE, NONE)
+VECTORS(ushort, ushort, 4, 8, NONE, NONE)
+VECTORS(int, int, 8, 16, NONE, WHOLE)
+VECTORS(uint, uint, 8, 16, NONE, WHOLE)
+VECTORS(float, float, 8, 16, NONE, WHOLE)
+VECTORS(long, long, 16, 16, WHOLE, NONE)
+VECTORS(ulong, ulong, 16, 16, WHOLE, NONE)
+VECTORS(longlong, longlong, 16, 16, WHOLE, NONE)
+VECTORS(ulonglong, ulonglong, 16, 16, WHOLE, NONE)
+VECTORS(double, double, 16, 16, WHOLE, NONE)
+struct dim3 {
+    unsigned x, y, z;
+    HERE constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
+    HERE constexpr operator uint3() const { return {x, y, z}; }
+};
+
+// ---- who a thread is: threadIdx.x reads a register each time, as it does elsewhere
+#define PART(r, c)                                                                                 \
+    __declspec(property(get = get_##c)) unsigned c;                                                \
+    __attribute__((device, always_inline, nodebug)) unsigned get_##c() const { return __nvvm_read_ptx_sreg_##r##_##c(); }
+#define PLACE(name, r, T)                                                                          \
+    struct of_##name { PART(r, x) PART(r, y) PART(r, z) __attribute__((device, always_inline, nodebug)) operator T() const { return {x, y, z}; } };\
+    extern const __device__ __attribute__((weak)) of_##name name;
+PLACE(threadIdx, tid, uint3)
+PLACE(blockIdx, ctaid, uint3)
+PLACE(blockDim, ntid, dim3)
+PLACE(gridDim, nctaid, dim3)
+const int warpSize = 32;
+
+// ---- barriers, fences, and what a warp does together
+#define __syncthreads() __syncthreads()
+FUN int __syncthreads_count(int p) { return __nvvm_bar0_popc(p); }
+FUN int __syncthreads_and(int p) { return __nvvm_bar0_and(p); }
+FUN int __syncthreads_or(int p) { return __nvvm_bar0_or(p); }
+FUN void __syncwarp(unsigned mask = ~0u) { __nvvm_bar_warp_sync(mask); }
+FUN void __threadfence_block() { __nvvm_membar_cta(); }
+FUN void __threadfence() { __nvvm_membar_gl(); }
+FUN void __threadfence_system() { __nvvm_membar_sys(); }
+FUN int __all_sync(unsigned mask, int p) { return __nvvm_vote_all_sync(mask, p); }
+FUN int __any_sync(unsigned mask, int p) { return __nvvm_vote_any_sync(mask, p); }
+FUN unsigned __ballot_sync(unsigned mask, int p) { return __nvvm_vote_ballot_sync(mask, p); }
+FUN unsigned __activemask()
+{
+    unsigned r;
+    asm volatile("activemask.b32 %0;" : "=r"(r));
+    return r;
+}
+template <class T> FUN T __shfl(int kind, unsigned mask, T v, int lane, int width, int clamp)
+{
+    constexpr int N = (sizeof(T) + 3) / 4;
+    int words[N] = {}, c = ((32 - width) << 8) | clamp;
+    __builtin_memcpy(words, &v, sizeof(T));
+    for (int& w : words)
+        w = kind == 0   ? __nvvm_shfl_sync_idx_i32(mask, w, lane, c)
+            : kind == 1 ? __nvvm_shfl_sync_up_i32(mask, w, lane, c)
+            : kind == 2 ? __nvvm_shfl_sync_down_i32(mask, w, lane, c)
+                        : __nvvm_shfl_sync_bfly_i32(mask, w, lane, c);
+    __builtin_memcpy(&v, words, sizeof(T));
+    return v;
+}
+#define SHUFFLE(name, kind, clamp)                                                                 \
+    template <class T> FUN T name(unsigned mask, T v, int lane, int width = 32)                    \
+    {                                                                                              \
+        return __shfl(kind, mask, v, lane, width, clamp);                                          \
+    }
+SHUFFLE(__shfl_sync, 0, 31)
+SHUFFLE(__shfl_up_sync, 1, 0)
+SHUFFLE(__shfl_down_sync, 2, 31)
+SHUFFLE(__shfl_xor_sync, 3, 31)
+template <class T> FUN unsigned __match_any_sync(unsigned mask, T v)
+{
+    if constexpr (sizeof(T) == 8)
+        return __nvvm_match_any_sync_i64(mask, __builtin_bit_cast(long long, v));
+    else
+        return __nvvm_match_any_sync_i32(mask, __builtin_bit_cast(int, v));
+}
+template <class T> FUN unsigned __match_all_sync(unsigned mask, T v, int* p)
+{
+    if constexpr (sizeof(T) == 8)
+        return __nvvm_match_all_sync_i64p(mask, __builtin_bit_cast(long long, v), p);
+    else
+        return __nvvm_match_all_sync_i32p(mask, __builtin_bit_cast(int, v), p);
+}
+FUN int __reduce_add_sync(unsigned m, int v) { return __nvvm_redux_sync_add(v, m); }
+FUN int __reduce_min_sync(unsigned m, int v) { return __nvvm_redux_sync_min(v, m); }
+FUN int __reduce_max_sync(unsigned m, int v) { return __nvvm_redux_sync_max(v, m); }
+FUN unsigned __reduce_add_sync(unsigned m, unsigned v) { return __nvvm_redux_sync_add(v, m); }
+FUN unsigned __reduce_min_sync(unsigned m, unsigned v) { return __nvvm_redux_sync_umin(v, m); }
+FUN unsigned __reduce_max_sync(unsigned m, unsigned v) { return __nvvm_redux_sync_umax(v, m); }
+FUN unsigned __reduce_and_sync(unsigned m, unsigned v) { return __nvvm_redux_sync_and(v, m); }
+FUN unsigned __reduce_or_sync(unsigned m, unsigned v) { return __nvvm_redux_sync_or(v, m); }
+FUN unsigned __reduce_xor_sync(unsigned m, unsigned v) { return __nvvm_redux_sync_xor(v, m); }
+FUN long long clock64() { return __nvvm_read_ptx_sreg_clock64(); }
+FUN clock_t clock() { return __nvvm_read_ptx_sreg_clock(); }
+FUN void __nanosleep(unsigned ns) { __nvvm_nanosleep(ns); }
+FUN void __trap() { asm volatile("trap;"); }
+
+// ---- atomics, relaxed, of three scopes
+#define ATOMIC(name, builtin)                                                                      \
+    template <class T> FUN T name(T* p, __type_identity_t<T> v)                                    \
+    {                                                                                              \
+        return builtin(p, v, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);                             \
+    }                                                                                              \
+    template <class T> FUN T name##_block(T* p, __type_identity_t<T> v)                            \
+    {                                                                                              \
+        return builtin(p, v, __ATOMIC_RELAXED, __MEMORY_SCOPE_WRKGRP);                             \
+    }                                                                                              \
+    template <class T> FUN T name##_system(T* p, __type_identity_t<T> v)                           \
+    {                                                                                              \
+        return builtin(p, v, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM);                             \
+    }
+template <class T> struct __type_identity { using type = T; };
+template <class T> using __type_identity_t = typename __type_identity<T>::type;
+ATOMIC(atomicAdd, __scoped_atomic_fetch_add)
+ATOMIC(atomicSub, __scoped_atomic_fetch_sub)
+ATOMIC(atomicMin, __scoped_atomic_fetch_min)
+ATOMIC(atomicMax, __scoped_atomic_fetch_max)
+ATOMIC(atomicAnd, __scoped_atomic_fetch_and)
+ATOMIC(atomicOr, __scoped_atomic_fetch_or)
+ATOMIC(atomicXor, __scoped_atomic_fetch_xor)
+ATOMIC(atomicExch, __scoped_atomic_exchange_n)
+FUN unsigned atomicInc(unsigned* p, unsigned v) { return __nvvm_atom_inc_gen_ui(p, v); }
+FUN unsigned atomicDec(unsigned* p, unsigned v) { return __nvvm_atom_dec_gen_ui(p, v); }
+template <class T> FUN T atomicCAS(T* p, __type_identity_t<T> old, __type_identity_t<T> v)
+{
+    __scoped_atomic_compare_exchange_n(
+        p, &old, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+    return old;
+}
+
+// ---- memory: addresses, and loads and stores with a hint
+FUN size_t __cvta_generic_to_shared(const void* p)
+{
+    return (size_t)(__attribute__((address_space(3))) const void*)p;
+}
+FUN size_t __cvta_generic_to_global(const void* p)
+{
+    return (size_t)(__attribute__((address_space(1))) const void*)p;
+}
+FUN void* __cvta_shared_to_generic(size_t p)
+{
+    return (void*)(__attribute__((address_space(3))) void*)p;
+}
+FUN unsigned __isShared(const void* p) { return __nvvm_isspacep_shared(p); }
+FUN unsigned __isGlobal(const void* p) { return __nvvm_isspacep_global(p); }
+#define LOAD(name) template <class T> FUN T name(const T* p) { return *p; }
+#define STORE(name) template <class T> FUN void name(T* p, __type_identity_t<T> v) { *p = v; }
+LOAD(__ldg) LOAD(__ldcg) LOAD(__ldca) LOAD(__ldcs) LOAD(__ldlu)
+STORE(__stwb) STORE(__stcg) STORE(__stcs) STORE(__stwt)
+FUN void* memcpy(void* to, const void* from, size_t n) { return __builtin_memcpy(to, from, n); }
+FUN void* memset(void* to, int value, size_t n) { return __builtin_memset(to, value, n); }
+
+// ---- functions of one instruction
+#define BITS(name, T, F) FUN T name(F x) { return __builtin_bit_cast(T, x); }
+BITS(__float_as_int, int, float)
+BITS(__float_as_uint, unsigned, float)
+BITS(__int_as_float, float, int)
+BITS(__uint_as_float, float, unsigned)
+BITS(__double_as_longlong, long long, double)
+BITS(__longlong_as_double, double, long long)
+#define ONE(name, T, t, F, f, op)                                                                  \
+    FUN T name(F x)                                                                                \
+    {                                                                                              \
+        T r;                                                                                       \
+        asm(op " %0, %1;" : "=" t(r) : f(x));                                                      \
+        return r;                                                                                  \
+    }
+#define TWO(name, T, t, op)                                                                        \
+    FUN T name(T x, T y)                                                                           \
+    {                                                                                              \
+        T r;                                                                                       \
+        asm(op " %0, %1, %2;" : "=" t(r) : t(x), t(y));                                            \
+        return r;                                                                                  \
+    }
+#define THREE(name, T, t, op)                                                                      \
+    FUN T name(T x, T y, T z)                                                                      \
+    {                                                                                              \
+        T r;                                                                                       \
+        asm(op " %0, %1, %2, %3;" : "=" t(r) : t(x), t(y), t(z));                                  \
+        return r;                                                                                  \
+    }
+#define ROUNDED(m)                                                                                 \
+    TWO(__fadd_##m, float, "f", "add." #m ".f32")                                                  \
+    TWO(__fsub_##m, float, "f", "sub." #m ".f32")                                                  \
+    TWO(__fmul_##m, float, "f", "mul." #m ".f32")                                                  \
+    TWO(__fdiv_##m, float, "f", "div." #m ".f32")                                                  \
+    THREE(__fmaf_##m, float, "f", "fma." #m ".f32")                                                \
+    ONE(__fsqrt_##m, float, "f", float, "f", "sqrt." #m ".f32")                                    \
+    ONE(__frcp_##m, float, "f", float, "f", "rcp." #m ".f32")                                      \
+    TWO(__dadd_##m, double, "d", "add." #m ".f64")                                                 \
+    TWO(__dmul_##m, double, "d", "mul." #m ".f64")                                                 \
+    TWO(__ddiv_##m, double, "d", "div." #m ".f64")                                                 \
+    THREE(__fma_##m, double, "d", "fma." #m ".f64")                                                \
+    ONE(__dsqrt_##m, double, "d", double, "d", "sqrt." #m ".f64")                                  \
+    ONE(__double2float_##m, float, "f", double, "d", "cvt." #m ".f32.f64")                         \
+    ONE(__int2float_##m, float, "f", int, "r", "cvt." #m ".f32.s32")                               \
+    ONE(__uint2float_##m, float, "f", unsigned, "r", "cvt." #m ".f32.u32")                         \
+    ONE(__ll2float_##m, float, "f", long long, "l", "cvt." #m ".f32.s64")                          \
+    ONE(__ull2float_##m, float, "f", ulonglong, "l", "cvt." #m ".f32.u64")                         \
+    ONE(__float2int_##m, int, "r", float, "f", "cvt." #m "i.s32.f32")                              \
+    ONE(__float2uint_##m, unsigned, "r", float, "f", "cvt." #m "i.u32.f32")                        \
+    ONE(__float2ll_##m, long long, "l", float, "f", "cvt." #m "i.s64.f32")                         \
+    ONE(__float2ull_##m, ulonglong, "l", float, "f", "cvt." #m "i.u64.f32")                        \
+    ONE(__double2int_##m, int, "r", double, "d", "cvt." #m "i.s32.f64")                            \
+    ONE(__double2uint_##m, unsigned, "r", double, "d", "cvt." #m "i.u32.f64")                      \
+    ONE(__double2ll_##m, long long, "l", double, "d", "cvt." #m "i.s64.f64")                       \
+    ONE(__double2ull_##m, ulonglong, "l", double, "d", "cvt." #m "i.u64.f64")
+ROUNDED(rn) ROUNDED(rz) ROUNDED(ru) ROUNDED(rd)
+TWO(__fdividef, float, "f", "div.approx.f32")
+ONE(__saturatef, float, "f", float, "f", "cvt.sat.f32.f32")
+ONE(rsqrtf, float, "f", float, "f", "rsqrt.approx.f32")
+ONE(exp2f, float, "f", float, "f", "ex2.approx.f32")
+ONE(__log2f, float, "f", float, "f", "lg2.approx.f32")
+ONE(__sinf, float, "f", float, "f", "sin.approx.f32")
+ONE(__cosf, float, "f", float, "f", "cos.approx.f32")
+ONE(__exp2z, float, "f", float, "f", "ex2.approx.ftz.f32")
+ONE(__rcpz, float, "f", float, "f", "rcp.approx.ftz.f32")
+ONE(__clz, int, "r", int, "r", "clz.b32")
+ONE(__clzll, int, "r", long long, "l", "clz.b64")
+ONE(__brev, unsigned, "r", unsigned, "r", "brev.b32")
+ONE(__brevll, ulonglong, "l", ulonglong, "l", "brev.b64")
+TWO(__mulhi, int, "r", "mul.hi.s32")
+TWO(__umulhi, unsigned, "r", "mul.hi.u32")
+TWO(__mul64hi, long long, "l", "mul.hi.s64")
+TWO(__umul64hi, ulonglong, "l", "mul.hi.u64")
+TWO(__mul24, int, "r", "mul24.lo.s32")
+THREE(__sad, int, "r", "sad.s32")
+THREE(__usad, unsigned, "r", "sad.u32")
+THREE(__byte_perm, unsigned, "r", "prmt.b32")
+THREE(__funnelshift_l, unsigned, "r", "shf.l.wrap.b32")
+THREE(__funnelshift_r, unsigned, "r", "shf.r.wrap.b32")
+THREE(__funnelshift_lc, unsigned, "r", "shf.l.clamp.b32")
+THREE(__funnelshift_rc, unsigned, "r", "shf.r.clamp.b32")
+THREE(__dp4a, int, "r", "dp4a.s32.s32")
+THREE(__dp4a, unsigned, "r", "dp4a.u32.u32")
+FUN int __popc(unsigned x) { return __builtin_popcount(x); }
+FUN int __popcll(ulonglong x) { return __builtin_popcountll(x); }
+FUN int __ffs(int x) { return __builtin_ffs(x); }
+FUN int __ffsll(long long x) { return __builtin_ffsll(x); }
+
+// ---- functions of mathematics. Of a float the one with an f, of all else that of double
+#define GENERIC(name, of_double)                                                                   \
+    template <class T> FUN auto name(T x)                                                          \
+    {                                                                                              \
+        if constexpr (__is_same(T, float))                                                         \
+            return name##f(x);                                                                     \
+        else                                                                                       \
+            return of_double((double)x);                                                           \
+    }
+#define GENERIC2(name, of_double)                                                                  \
+    template <class T, class U> FUN auto name(T x, U y)                                            \
+    {                                                                                              \
+        if constexpr (__is_same(T, float) && __is_same(U, float))                                  \
+            return name##f(x, y);                                                                  \
+        else                                                                                       \
+            return of_double((double)x, (double)y);                                                \
+    }
+// clang makes an instruction of these
+#define BUILTIN(name)                                                                              \
+    FUN float name##f(float x) { return __builtin_##name##f(x); }                                  \
+    GENERIC(name, __builtin_##name)
+#define BUILTIN2(name)                                                                             \
+    FUN float name##f(float x, float y) { return __builtin_##name##f(x, y); }                      \
+    GENERIC2(name, __builtin_##name)
+BUILTIN(sqrt) BUILTIN(fabs) BUILTIN(floor) BUILTIN(ceil) BUILTIN(trunc) BUILTIN(rint)
+BUILTIN(nearbyint) BUILTIN2(fmin) BUILTIN2(fmax) BUILTIN2(copysign)
+FUN float fmaf(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
+FUN double fma(double x, double y, double z) { return __builtin_fma(x, y, z); }
+FUN float fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
+FUN double rsqrt(double x) { return 1 / __builtin_sqrt(x); }
+FUN int abs(int x) { return x < 0 ? -x : x; }
+FUN long abs(long x) { return x < 0 ? -x : x; }
+FUN long long abs(long long x) { return x < 0 ? -x : x; }
+FUN long labs(long x) { return abs(x); }
+FUN long long llabs(long long x) { return abs(x); }
+FUN float abs(float x) { return __builtin_fabsf(x); }
+FUN double abs(double x) { return __builtin_fabs(x); }
+template <class T> FUN bool isnan(T x) { return __builtin_isnan(x); }
+template <class T> FUN bool isinf(T x) { return __builtin_isinf(x); }
+template <class T> FUN bool isfinite(T x) { return __builtin_isfinite(x); }
+template <class T> FUN bool signbit(T x) { return __builtin_signbit(x); }
+FUN long lrintf(float x) { return __float2ll_rn(x); }
+FUN float fdimf(float x, float y) { return x > y ? x - y : x == x && y == y ? 0 : x + y; }
+FUN float __fsigned(float size, float sign) { return __builtin_copysignf(size, sign); }
+FUN float roundf(float x)
+{
+    return __builtin_truncf(__fadd_rz(x, __fsigned(0.5f, x)));
+}
+// The smaller of two of unlike types, as their common one
+template <class T, class U> HERE constexpr auto min(T x, U y) -> decltype(x + y)
+{
+    if constexpr (__is_floating_point(decltype(x + y)))
+        return sizeof(x + y) == 4 ? __builtin_fminf(x, y) : __builtin_fmin(x, y);
+    else
+        return (decltype(x + y))x < (decltype(x + y))y ? x : y;
+}
+template <class T, class U> HERE constexpr auto max(T x, U y) -> decltype(x + y)
+{
+    if constexpr (__is_floating_point(decltype(x + y)))
+        return sizeof(x + y) == 4 ? __builtin_fmaxf(x, y) : __builtin_fmax(x, y);
+    else
+        return (decltype(x + y))x > (decltype(x + y))y ? x : y;
+}
+
+#define CALLED(name)                                                                               \
+    extern "C" __device__ float __anywarp_##name(float);                                           \
+    FUN float name(float x) { return __anywarp_##name(x); }
+#define CALLED2(name)                                                                              \
+    extern "C" __device__ float __anywarp_##name(float, float);                                    \
+    FUN float name(float x, float y) { return __anywarp_##name(x, y); }
+// ---- and those that NVRTC makes a few instructions of: the same ones
+FUN float __expf(float x) { return exp2f(x * 0x1.715476p+0f); }
+FUN float __exp10f(float x) { return exp2f(x * 0x1.a934f0p+1f); }
+FUN float __logf(float x) { return __log2f(x) * 0x1.62e430p-1f; }
+FUN float __log10f(float x) { return __log2f(x) * 0x1.344136p-2f; }
+FUN float __powf(float x, float y) { return exp2f(__log2f(x) * y); }
+FUN float __scaled_exp(float x, float step, float high, float low)
+{
+    float n = __fmaf_rd(__saturatef(__builtin_fmaf(x, step, 0.5f)), 252, 0x1.800002p+23f);
+    float f = __builtin_fmaf(x, high, -(n - 0x1.8000fep+23f));
+    return __exp2z(__builtin_fmaf(x, low, f)) * __int_as_float(__float_as_int(n) << 23);
+}
+#if __CLANG_GPU_APPROX_TRANSCENDENTALS__  // of --use_fast_math
+#define QUICK(name) FUN float name(float x) { return __##name(x); }
+QUICK(expf) QUICK(exp10f) QUICK(sinf) QUICK(cosf) QUICK(logf) QUICK(log2f) QUICK(log10f)
+FUN float powf(float x, float y) { return __powf(x, y); }
+ONE(tanhf, float, "f", float, "f", "tanh.approx.f32")
+#else
+FUN float expf(float x)
+{
+    return __scaled_exp(x, 0x1.77313ap-8f, 0x1.715476p+0f, 0x1.4ae0c0p-26f);
+}
+FUN float exp10f(float x)
+{
+    return __scaled_exp(x, 0x1.aff4c4p-7f, 0x1.a934f0p+1f, 0x1.2f346ep-24f);
+}
+FUN float tanhf(float x)
+{
+    float size = __builtin_fabsf(x), s = x * x, p = 0x1.01e104p-6f;
+    float far = __builtin_fmaf(__rcpz(__exp2z(size * 0x1.715476p+1f) + 1), -2, 1);
+    p = __builtin_fmaf(p, s, -0x1.ac795cp-5f);
+    p = __builtin_fmaf(p, s, 0x1.0bf282p-3f);
+    p = __builtin_fmaf(__builtin_fmaf(p, s, -0x1.5553dap-2f), s, 0);
+    far = __fsigned(size >= 0x1.205968p+3f ? 1 : far, x);
+    return size >= 0x1.333334p-1f ? far : __builtin_fmaf(p, x, x);
+}
+
+// ---- and all others, which the interpreter computes: a call where NVRTC has many instructions
+CALLED(sinf) CALLED(cosf) CALLED(logf) CALLED(log2f) CALLED(log10f) CALLED2(powf)
+#endif
+#define BOTH(name) CALLED(name##f) OF_DOUBLE(name)
+#define OF_DOUBLE(name) extern "C" __device__ double __anywarp_##name(double); GENERIC(name, __anywarp_##name)
+#define BOTH2(name)                                                                                \
+    CALLED2(name##f)                                                                               \
+    OF_DOUBLE2(name)
+#define OF_DOUBLE2(name)                                                                           \
+    extern "C" __device__ double __anywarp_##name(double, double);                                 \
+    GENERIC2(name, __anywarp_##name)
+OF_DOUBLE(sin) OF_DOUBLE(cos) OF_DOUBLE(log) OF_DOUBLE(log2) OF_DOUBLE(log10) OF_DOUBLE(exp)
+OF_DOUBLE(exp2) OF_DOUBLE(exp10) OF_DOUBLE(tanh) OF_DOUBLE(round) OF_DOUBLE2(pow)
+BOTH(tan) BOTH(asin) BOTH(acos) BOTH(atan) BOTH(sinh) BOTH(cosh) BOTH(asinh) BOTH(acosh)
+BOTH(atanh) BOTH(expm1) BOTH(log1p) BOTH(cbrt) BOTH(erf) BOTH(erfc) BOTH(lgamma) BOTH(tgamma)
+BOTH2(atan2) BOTH2(hypot) BOTH2(fmod)
+FUN void sincosf(float x, float* s, float* c) { *s = sinf(x), *c = cosf(x); }
+FUN void sincos(double x, double* s, double* c) { *s = sin(x), *c = cos(x); }
+#undef WHOLE
+#undef NONE
+#undef VECTORS
+#undef PART
+#undef PLACE
+#undef SHUFFLE
+#undef ATOMIC
+#undef LOAD
+#undef STORE
+#undef BITS
+#undef ONE
+#undef TWO
+#undef THREE
+#undef ROUNDED
+#undef GENERIC
+#undef GENERIC2
+#undef BUILTIN
+#undef BUILTIN2
+#undef CALLED
+#undef CALLED2
+#undef QUICK
+#undef BOTH
+#undef OF_DOUBLE
+#undef BOTH2
+#undef OF_DOUBLE2
+#undef HERE
+#undef FUN

@@ -1,0 +1,82 @@
+"""Functions of mathematics that are called: NVRTC has each as instructions, clang as a name alone.
+
+They are NumPy's or the C library's, of double precision, then rounded: of a float's functions most
+results are the nearest float. `compile/clang.h` declares `__anywarp_sinf` and the like.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..aliases import Array, Mask, Reader, State
+from ..text.syntax import Instruction
+
+
+def argument(state: State, address_of: Reader, size: int) -> Any:
+    """The value of an argument for every thread, (B, T) unsigned."""
+    address = np.broadcast_to(address_of(state.registers), state.shape)
+    (value,) = state.spaces["arguments"].load(address, None, size, 1)
+    return np.broadcast_to(value, state.shape)
+
+
+def give(state: State, address_of: Reader, values: Array, mask: Mask) -> None:
+    """Store results of a call for the threads of the mask."""
+    size = values.dtype.itemsize
+    state.spaces["arguments"].store(address_of(state.registers), mask, [values], size)
+
+
+def computed(function: Callable[..., Any], dtype: type) -> Callable[..., None]:
+    """The function of the library that computes this one of arguments of a dtype."""
+    size = np.dtype(dtype).itemsize
+
+    def act(
+        i: Instruction, state: State, mask: Mask, sources: list[Reader], returned: list[Reader]
+    ) -> None:
+        given = (np.ascontiguousarray(argument(state, s, size)).view(dtype) for s in sources)
+        with np.errstate(all="ignore"):
+            value = function(*(x.astype(np.float64) for x in given))
+            give(state, returned[0], value.astype(dtype).view(f"u{size}"), mask)
+
+    return act
+
+
+def whole(x: Array) -> Array:
+    """The nearest whole numbers, halves away from zero."""
+    return np.copysign(np.floor(np.abs(x) + 0.5), x)
+
+
+def each(function: Callable[[float], float], pole: float) -> Callable[..., Any]:
+    """A function of the C library's, element by element, which is `pole` where that has none."""
+
+    def one(x: float) -> float:
+        try:
+            return function(x)
+        except (ValueError, OverflowError):
+            return math.nan if x == -math.inf and pole > 0 and function is math.gamma else pole
+
+    return np.vectorize(one, [np.float64])
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{name: getattr(np, name) for name in (
+        *("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "exp2", "expm1"),
+        *("log", "log2", "log10", "log1p", "cbrt", "hypot", "fmod"),
+    )},
+    **{f"a{name}": getattr(np, f"arc{name}") for name in (
+        "sin", "cos", "tan", "sinh", "cosh", "tanh", "tan2"
+    )},
+    **{name: each(getattr(math, name), math.inf) for name in ("erf", "erfc", "lgamma")},
+    "tgamma": each(math.gamma, math.inf),
+    "pow": np.power,
+    "exp10": lambda x: np.power(10.0, x),
+    "round": whole,
+}  # fmt: skip
+MATHEMATICS = {
+    f"__anywarp_{name}{suffix}": computed(function, dtype)
+    for name, function in FUNCTIONS.items()
+    for suffix, dtype in (("f", np.float32), ("", np.float64))
+}
