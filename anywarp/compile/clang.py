@@ -29,7 +29,7 @@ NAMES = "__nv_name_map"  # the file, in messages, that asks for kernels by their
 # As NVRTC's -arch, whatever the machine is: types have the sizes that they have on Linux.
 FLAGS = (
     "--target=x86_64-unknown-linux-gnu -xcuda --cuda-device-only -nocudainc -nocudalib -nostdinc "
-    "-S -O3 -mllvm -unroll-threshold=1000 -mllvm -disable-licm-promotion -o - --cuda-feature=+ptx86 -gline-tables-only -fdeclspec -ferror-limit=0 "
+    "-S -O3 -mllvm -unroll-threshold=2000 -mllvm -disable-licm-promotion -mllvm -sink-common-insts=false -o - --cuda-feature=+ptx86 -gline-tables-only -fdeclspec -ferror-limit=0 "
     "-Wno-unknown-cuda-version -fdiagnostics-format=msvc -fno-show-column "
     "-fno-diagnostics-show-line-numbers"
 ).split()
