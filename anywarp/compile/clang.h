@@ -14,7 +14,7 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
-#define __cluster_dims__(...) __attribute__((cluster_dims(__VA_ARGS__)))
+#define __cluster_dims__(...) _Pragma("GCC error \"clang has no __cluster_dims__ for NVIDIA's GPUs: NVRTC has\"")
 #define __grid_constant__ __attribute__((grid_constant))
 #define __align__(n) __attribute__((aligned(n)))
 #define __builtin_align__(n) __attribute__((aligned(n)))
@@ -30,6 +30,7 @@ typedef unsigned long ulong;
 typedef long long longlong;
 typedef unsigned long long ulonglong;
 typedef signed char schar;
+#define NULL 0
 #define assert(x) ((x) ? void() : __assertfail(#x, __FILE__, __LINE__, __PRETTY_FUNCTION__, 1))
 
 #pragma clang attribute push(__attribute__((device)), apply_to = function)
@@ -41,6 +42,11 @@ void free(void*);
 __attribute__((noreturn)) void __assertfail(const void*, const void*, unsigned, const void*, size_t);
 }
 #pragma clang attribute pop
+__device__ inline void operator delete(void* p) noexcept { free(p); }
+__device__ inline void operator delete(void* p, size_t) noexcept { free(p); }
+__device__ inline void* operator new(size_t n) { return malloc(n); }
+__device__ inline void* operator new[](size_t n) { return malloc(n); }
+__device__ inline void operator delete[](void* p) noexcept { free(p); }
 
 #define HERE __attribute__((device, host, always_inline, nodebug))
 #define FUN static __attribute__((device, always_inline, nodebug))
@@ -134,19 +140,20 @@ SHUFFLE(__shfl_sync, 0, 31)
 SHUFFLE(__shfl_up_sync, 1, 0)
 SHUFFLE(__shfl_down_sync, 2, 31)
 SHUFFLE(__shfl_xor_sync, 3, 31)
+template <int N> using __bits = unsigned _BitInt(8 * N);
 template <class T> FUN unsigned __match_any_sync(unsigned mask, T v)
 {
     if constexpr (sizeof(T) == 8)
         return __nvvm_match_any_sync_i64(mask, __builtin_bit_cast(long long, v));
     else
-        return __nvvm_match_any_sync_i32(mask, __builtin_bit_cast(int, v));
+        return __nvvm_match_any_sync_i32(mask, (int)__builtin_bit_cast(__bits<sizeof(T)>, v));
 }
 template <class T> FUN unsigned __match_all_sync(unsigned mask, T v, int* p)
 {
     if constexpr (sizeof(T) == 8)
         return __nvvm_match_all_sync_i64p(mask, __builtin_bit_cast(long long, v), p);
     else
-        return __nvvm_match_all_sync_i32p(mask, __builtin_bit_cast(int, v), p);
+        return __nvvm_match_all_sync_i32p(mask, (int)__builtin_bit_cast(__bits<sizeof(T)>, v), p);
 }
 FUN int __reduce_add_sync(unsigned m, int v) { return __nvvm_redux_sync_add(v, m); }
 FUN int __reduce_min_sync(unsigned m, int v) { return __nvvm_redux_sync_min(v, m); }
@@ -190,6 +197,10 @@ FUN unsigned atomicInc(unsigned* p, unsigned v) { return __nvvm_atom_inc_gen_ui(
 FUN unsigned atomicDec(unsigned* p, unsigned v) { return __nvvm_atom_dec_gen_ui(p, v); }
 template <class T> FUN T atomicCAS(T* p, __type_identity_t<T> old, __type_identity_t<T> v)
 {
+    if constexpr (sizeof(T) == 2) {  // which clang makes a loop over 32 bits of
+        asm volatile("atom.cas.b16 %0, [%1], %0, %2;" : "+h"(old) : "l"(p), "h"(v) : "memory");
+        return old;
+    }
     __scoped_atomic_compare_exchange_n(
         p, &old, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
     return old;
@@ -246,33 +257,34 @@ BITS(__longlong_as_double, double, long long)
         asm(op " %0, %1, %2, %3;" : "=" t(r) : t(x), t(y), t(z));                                  \
         return r;                                                                                  \
     }
-#define ROUNDED(m)                                                                                 \
-    TWO(__fadd_##m, float, "f", "add." #m ".f32")                                                  \
-    TWO(__fsub_##m, float, "f", "sub." #m ".f32")                                                  \
-    TWO(__fmul_##m, float, "f", "mul." #m ".f32")                                                  \
-    TWO(__fdiv_##m, float, "f", "div." #m ".f32")                                                  \
-    THREE(__fmaf_##m, float, "f", "fma." #m ".f32")                                                \
-    ONE(__fsqrt_##m, float, "f", float, "f", "sqrt." #m ".f32")                                    \
-    ONE(__frcp_##m, float, "f", float, "f", "rcp." #m ".f32")                                      \
-    TWO(__dadd_##m, double, "d", "add." #m ".f64")                                                 \
-    TWO(__dmul_##m, double, "d", "mul." #m ".f64")                                                 \
-    TWO(__ddiv_##m, double, "d", "div." #m ".f64")                                                 \
-    THREE(__fma_##m, double, "d", "fma." #m ".f64")                                                \
-    ONE(__dsqrt_##m, double, "d", double, "d", "sqrt." #m ".f64")                                  \
-    ONE(__double2float_##m, float, "f", double, "d", "cvt." #m ".f32.f64")                         \
-    ONE(__int2float_##m, float, "f", int, "r", "cvt." #m ".f32.s32")                               \
-    ONE(__uint2float_##m, float, "f", unsigned, "r", "cvt." #m ".f32.u32")                         \
-    ONE(__ll2float_##m, float, "f", long long, "l", "cvt." #m ".f32.s64")                          \
-    ONE(__ull2float_##m, float, "f", ulonglong, "l", "cvt." #m ".f32.u64")                         \
-    ONE(__float2int_##m, int, "r", float, "f", "cvt." #m "i.s32.f32")                              \
-    ONE(__float2uint_##m, unsigned, "r", float, "f", "cvt." #m "i.u32.f32")                        \
-    ONE(__float2ll_##m, long long, "l", float, "f", "cvt." #m "i.s64.f32")                         \
-    ONE(__float2ull_##m, ulonglong, "l", float, "f", "cvt." #m "i.u64.f32")                        \
-    ONE(__double2int_##m, int, "r", double, "d", "cvt." #m "i.s32.f64")                            \
-    ONE(__double2uint_##m, unsigned, "r", double, "d", "cvt." #m "i.u32.f64")                      \
-    ONE(__double2ll_##m, long long, "l", double, "d", "cvt." #m "i.s64.f64")                       \
-    ONE(__double2ull_##m, ulonglong, "l", double, "d", "cvt." #m "i.u64.f64")
-ROUNDED(rn) ROUNDED(rz) ROUNDED(ru) ROUNDED(rd)
+#define ROUNDED(u, m)                                                                              \
+    TWO(__fadd_##u, float, "f", "add." #m ".f32")                                                  \
+    TWO(__fsub_##u, float, "f", "sub." #m ".f32")                                                  \
+    TWO(__fmul_##u, float, "f", "mul." #m ".f32")                                                  \
+    TWO(__fdiv_##u, float, "f", "div." #m ".f32")                                                  \
+    THREE(__fmaf_##u, float, "f", "fma." #m ".f32")                                                \
+    ONE(__fsqrt_##u, float, "f", float, "f", "sqrt." #m ".f32")                                    \
+    ONE(__frcp_##u, float, "f", float, "f", "rcp." #m ".f32")                                      \
+    ONE(__drcp_##u, double, "d", double, "d", "rcp." #m ".f64")                                    \
+    TWO(__dadd_##u, double, "d", "add." #m ".f64")                                                 \
+    TWO(__dmul_##u, double, "d", "mul." #m ".f64")                                                 \
+    TWO(__ddiv_##u, double, "d", "div." #m ".f64")                                                 \
+    THREE(__fma_##u, double, "d", "fma." #m ".f64")                                                \
+    ONE(__dsqrt_##u, double, "d", double, "d", "sqrt." #m ".f64")                                  \
+    ONE(__double2float_##u, float, "f", double, "d", "cvt." #m ".f32.f64")                         \
+    ONE(__int2float_##u, float, "f", int, "r", "cvt." #m ".f32.s32")                               \
+    ONE(__uint2float_##u, float, "f", unsigned, "r", "cvt." #m ".f32.u32")                         \
+    ONE(__ll2float_##u, float, "f", long long, "l", "cvt." #m ".f32.s64")                          \
+    ONE(__ull2float_##u, float, "f", ulonglong, "l", "cvt." #m ".f32.u64")                         \
+    ONE(__float2int_##u, int, "r", float, "f", "cvt." #m "i.s32.f32")                              \
+    ONE(__float2uint_##u, unsigned, "r", float, "f", "cvt." #m "i.u32.f32")                        \
+    ONE(__float2ll_##u, long long, "l", float, "f", "cvt." #m "i.s64.f32")                         \
+    ONE(__float2ull_##u, ulonglong, "l", float, "f", "cvt." #m "i.u64.f32")                        \
+    ONE(__double2int_##u, int, "r", double, "d", "cvt." #m "i.s32.f64")                            \
+    ONE(__double2uint_##u, unsigned, "r", double, "d", "cvt." #m "i.u32.f64")                      \
+    ONE(__double2ll_##u, long long, "l", double, "d", "cvt." #m "i.s64.f64")                       \
+    ONE(__double2ull_##u, ulonglong, "l", double, "d", "cvt." #m "i.u64.f64")
+ROUNDED(rn, rn) ROUNDED(rz, rz) ROUNDED(ru, rp) ROUNDED(rd, rm)
 TWO(__fdividef, float, "f", "div.approx.f32")
 ONE(__saturatef, float, "f", float, "f", "cvt.sat.f32.f32")
 ONE(rsqrtf, float, "f", float, "f", "rsqrt.approx.f32")
@@ -406,7 +418,7 @@ FUN float tanhf(float x)
     float size = __builtin_fabsf(x), s = x * x, p = 0x1.01e104p-6f;
     float far = __builtin_fmaf(__rcpz(__exp2z(size * 0x1.715476p+1f) + 1), -2, 1);
     p = __builtin_fmaf(p, s, -0x1.ac795cp-5f);
-    p = __builtin_fmaf(p, s, 0x1.0bf282p-3f);
+    p = __builtin_fmaf(p, s, 0x1.10b282p-3f);
     p = __builtin_fmaf(__builtin_fmaf(p, s, -0x1.5553dap-2f), s, 0);
     far = __fsigned(size >= 0x1.205968p+3f ? 1 : far, x);
     return size >= 0x1.333334p-1f ? far : __builtin_fmaf(p, x, x);
@@ -427,7 +439,11 @@ OF_DOUBLE(sin) OF_DOUBLE(cos) OF_DOUBLE(log) OF_DOUBLE(log2) OF_DOUBLE(log10) OF
 OF_DOUBLE(exp2) OF_DOUBLE(exp10) OF_DOUBLE(tanh) OF_DOUBLE(round) OF_DOUBLE2(pow)
 BOTH(tan) BOTH(asin) BOTH(acos) BOTH(atan) BOTH(sinh) BOTH(cosh) BOTH(asinh) BOTH(acosh)
 BOTH(atanh) BOTH(expm1) BOTH(log1p) BOTH(cbrt) BOTH(erf) BOTH(erfc) BOTH(lgamma) BOTH(tgamma)
-BOTH2(atan2) BOTH2(hypot) BOTH2(fmod)
+BOTH(rcbrt) BOTH(sinpi) BOTH(cospi) BOTH2(atan2) BOTH2(hypot) BOTH2(fmod) BOTH2(remainder)
+OF_DOUBLE2(ldexp)
+FUN float ldexpf(float x, int n) { return ldexp((double)x, n); }
+FUN float modff(float x, float* n) { return *n = truncf(x), __fsigned(isinf(x) ? 0 : x - *n, x); }
+FUN void sincospif(float x, float* s, float* c) { *s = sinpif(x), *c = cospif(x); }
 FUN void sincosf(float x, float* s, float* c) { *s = sinf(x), *c = cosf(x); }
 FUN void sincos(double x, double* s, double* c) { *s = sin(x), *c = cos(x); }
 #undef WHOLE

@@ -42,7 +42,7 @@ OPTIONS = {  # NVRTC's, by their names without dashes, and clang's
     "fmad=false": "-ffp-contract=off",
     **dict.fromkeys(("ftz=false", "prec-div=true", "prec-sqrt=true", "fmad=true"), ""),
     **dict.fromkeys(("lineinfo", "generate-line-info", "expt-relaxed-constexpr"), ""),
-    **dict.fromkeys(("extra-device-vectorization", "restrict", "w", "disable-warnings"), ""),
+    **dict.fromkeys(("extra-device-vectorization", "restrict", "device-int128", "w", "disable-warnings"), ""),
 }
 
 
@@ -116,7 +116,7 @@ def compile(
     if ran.returncode:
         return Refused(log)
     ptx, lowered = without_names(ran.stdout.decode("utf-8", "replace"), names)
-    return Compiled(ptx, None, log, lowered)
+    return Compiled(narrow(ptx), None, log, lowered)
 
 
 def translated(options: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -156,3 +156,27 @@ def without_names(ptx: str, names: Sequence[str]) -> tuple[str, dict[str, str]]:
     ptx = re.sub(r"^\.visible \.global .* __anywarp_\d+ = .*\n", "", ptx, flags=re.MULTILINE)
     ptx = re.sub(r"^\.visible \.entry [\w$]+\s*\([^)]*\)\s*;\n", "", ptx, flags=re.MULTILINE)
     return ptx, {name: held[str(n)] for n, name in enumerate(names)}
+
+
+def narrow(ptx: str) -> str:
+    """The PTX with the bytes alone that it says are used of a wide load, which may reach beyond its
+    array: `used_bytes_mask` (PTX ISA, 11.5.3); in pairs, as NVRTC has such loads."""
+    load = (
+        r'^\s*\.pragma "used_bytes_mask (0x\w+)";\n'
+        r"(\s*ld\S*)\.v\d\.b(\d+)\s+\{(.+)\}, \[([^+\]]+)\+?(\d*)\];\n"
+    )
+
+    def narrower(match: re.Match[str]) -> str:
+        bytes_used, size, registers = int(match[1], 16), int(match[3]) // 8, match[4].split(", ")
+        used = {n for n in range(len(registers)) if bytes_used >> n * size & (1 << size) - 1}
+        text = ""
+        for n in sorted(used):
+            pair = {n & ~1, n | 1} <= used and 2 * size <= 16
+            if pair and n % 2:
+                continue
+            what = f"{{{registers[n]}, {registers[n + 1]}}}" if pair else registers[n]
+            where = f"{match[5]}+{int(match[6] or 0) + n * size}"
+            text += f"{match[2]}{'.v2' * pair}.b{match[3]} {what}, [{where}];\n"
+        return text
+
+    return re.sub(load, narrower, ptx, flags=re.MULTILINE)

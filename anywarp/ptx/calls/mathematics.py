@@ -49,14 +49,16 @@ def whole(x: Array) -> Array:
     return np.copysign(np.floor(np.abs(x) + 0.5), x)
 
 
-def each(function: Callable[[float], float], pole: float) -> Callable[..., Any]:
-    """A function of the C library's, element by element, which is `pole` where that has none."""
+def each(function: Callable[..., float], pole: float = math.nan) -> Callable[..., Any]:
+    """A function of the C library's, element by element, with a value where Python raises."""
 
-    def one(x: float) -> float:
+    def one(x: float, *more: float) -> float:
         try:
-            return function(x)
-        except (ValueError, OverflowError):
-            return math.nan if x == -math.inf and pole > 0 and function is math.gamma else pole
+            return function(x, *more)
+        except OverflowError:
+            return math.inf
+        except ValueError:
+            return pole if x or more else math.copysign(math.inf, x)
 
     return np.vectorize(one, [np.float64])
 
@@ -69,9 +71,14 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{f"a{name}": getattr(np, f"arc{name}") for name in (
         "sin", "cos", "tan", "sinh", "cosh", "tanh", "tan2"
     )},
-    **{name: each(getattr(math, name), math.inf) for name in ("erf", "erfc", "lgamma")},
-    "tgamma": each(math.gamma, math.inf),
+    **{name: each(getattr(math, name)) for name in ("erf", "erfc", "remainder")},
+    "lgamma": each(math.lgamma, math.inf),
+    "tgamma": each(math.gamma),
     "pow": np.power,
+    "ldexp": lambda x, n: np.ldexp(x, n.astype(int)),
+    "rcbrt": lambda x: 1 / np.cbrt(x),
+    "sinpi": lambda x: np.sin(np.pi * (x % 2)),
+    "cospi": lambda x: np.cos(np.pi * (x % 2)),
     "exp10": lambda x: np.power(10.0, x),
     "round": whole,
 }  # fmt: skip
