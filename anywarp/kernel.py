@@ -156,7 +156,7 @@ class Kernel:
         self._set: dict[str, np.ndarray] = {}  # what `set` has set, by symbol
 
     def __repr__(self) -> str:
-        by = ", compiled by clang" * (clang.MADE in self.ptx)
+        by = ", compiled by clang" * self.by_clang
         return " ".join([f"<Kernel {self.name} of {self.filename}", *self.options]) + f"{by}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -167,6 +167,11 @@ class Kernel:
         words = {x: getattr(self, x) for x in (*common, "rewrite", "needs")}
         words["names"] = self._names
         return functools.partial(type(self), self.source, self.name, **words), ()
+
+    @property
+    def by_clang(self) -> bool:
+        """Whether clang compiled it, so that there is no machine code."""
+        return not self.made_elsewhere and clang.MADE in self.ptx
 
     @property
     def parameter_count(self) -> int:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import analysis, gpu
+from .build import NoCompiler
 from .kernel import Kernel, Size
 from .sass.hot_loop import machine_loop
 from .sass.operands import operand_cycles
@@ -56,6 +57,13 @@ class Goal(NamedTuple):
     what: str
     value: Callable[[Any], float]  # of a Counted, in GOALS
     space: str = ""  # "shared", "global", or none
+
+
+def _shared(kernel: Kernel) -> int:
+    """Bytes of static shared memory: what ptxas reports or, of clang's, what is declared."""
+    if kernel.by_clang:
+        return sum(v.size for v in kernel.entry.variables if v.space == "shared")
+    return kernel.resources().shared
 
 
 def _sum(it: Counted, metric: str) -> int:
@@ -129,7 +137,7 @@ GOALS: dict[str, Goal] = {
     "multiply_adds": Goal("multiply-adds of threads", lambda it: it.trace.counters[FFMA]),
     "shared_bytes": Goal(
         "bytes of shared memory of a block",
-        lambda it: it.kernel.resources().shared + it.shared_mem,
+        lambda it: _shared(it.kernel) + it.shared_mem,
     ),
     "registers": Goal("registers of a thread", lambda it: it.kernel.resources().registers),
     "stack": Goal("bytes of local memory of a thread", lambda it: it.kernel.resources().stack),
@@ -162,15 +170,18 @@ def bounds(name: str, goal: Any, known: Mapping[str, Goal] = GOALS) -> tuple[flo
 
 def reached(
     name: str, goal: Any, counted: Any, known: Mapping[str, Goal] = GOALS
-) -> tuple[bool, str, str]:
-    """Whether a goal is reached, which it is not where the kernel has nothing to count; and in
-    words, what is wanted and what was counted. Raises ValueError for what is no goal."""
+) -> tuple[bool | None, str, str]:
+    """Whether a goal is reached, which it is not where the kernel has nothing to count, and which
+    nobody knows, None, where clang has compiled it and the goal is of machine code; and in words,
+    what is wanted and what was counted. Raises ValueError for what is no goal."""
     least, most = bounds(name, goal, known)
     wanted = f"at most {most:g}" if least is None else f"{least:g} to {most:g}"
     try:
         value = known[name].value(counted)
     except ValueError as error:
         return False, wanted, str(error)
+    except NoCompiler as error:
+        return None, wanted, f"of machine code, which NVRTC alone makes: {error}"
     met = value <= most and (least is None or value >= least)
     return met, wanted, f"{value:.6g} {known[name].what}"
 

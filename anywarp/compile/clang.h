@@ -440,9 +440,43 @@ OF_DOUBLE(exp2) OF_DOUBLE(exp10) OF_DOUBLE(tanh) OF_DOUBLE(round) OF_DOUBLE2(pow
 BOTH(tan) BOTH(asin) BOTH(acos) BOTH(atan) BOTH(sinh) BOTH(cosh) BOTH(asinh) BOTH(acosh)
 BOTH(atanh) BOTH(expm1) BOTH(log1p) BOTH(cbrt) BOTH(erf) BOTH(erfc) BOTH(lgamma) BOTH(tgamma)
 BOTH(rcbrt) BOTH(sinpi) BOTH(cospi) BOTH2(atan2) BOTH2(hypot) BOTH2(fmod) BOTH2(remainder)
-OF_DOUBLE2(ldexp)
-FUN float ldexpf(float x, int n) { return ldexp((double)x, n); }
+FUN int __logb(double x)  // of a finite one that is not 0
+{
+    bool tiny = __builtin_fabs(x) < 0x1p-1022;
+    long long bits = __double_as_longlong(tiny ? x * 0x1p54 : x);
+    return (int)(bits >> 52 & 0x7ff) - 1023 - 54 * tiny;
+}
+OF_DOUBLE2(nextafter) CALLED2(nextafterf)
+extern "C" __device__ double __anywarp_ldexp(double, double);
+FUN double ldexp(double x, int n) { return __anywarp_ldexp(x, n); }
+FUN float ldexpf(float x, int n) { return __anywarp_ldexp(x, n); }
+FUN double scalbn(double x, int n) { return ldexp(x, n); }
+FUN double scalbln(double x, long n) { return ldexp(x, n); }
+FUN double logb(double x) { return x == 0 ? -__builtin_inf() : isfinite(x) ? __logb(x) : x * x; }
+FUN int ilogb(double x)
+{
+    return isfinite(x) && x != 0 ? __logb(x) : isinf(x) ? 0x7fffffff : -0x80000000;
+}
+FUN double frexp(double x, int* n)
+{
+    *n = isfinite(x) && x != 0 ? __logb(x) + 1 : 0;
+    return ldexp(x, -*n);
+}
+FUN double modf(double x, double* n)
+{
+    return *n = trunc(x), __builtin_copysign(isinf(x) ? 0 : x - *n, x);
+}
 FUN float modff(float x, float* n) { return *n = truncf(x), __fsigned(isinf(x) ? 0 : x - *n, x); }
+FUN float logbf(float x) { return logb(x); }
+FUN int ilogbf(float x) { return ilogb(x); }
+FUN float frexpf(float x, int* n) { return frexp(x, n); }
+FUN long lrint(double x) { return __double2ll_rn(x); }
+FUN long long llrint(double x) { return __double2ll_rn(x); }
+FUN long lround(double x) { return __double2ll_rz(round(x)); }
+FUN long long llround(double x) { return lround(x); }
+FUN long lroundf(float x) { return __float2ll_rz(roundf(x)); }
+FUN double fdim(double x, double y) { return x > y ? x - y : x == x && y == y ? 0 : x + y; }
+__device__ double remquo(double, double, int*);  // which nobody has
 FUN void sincospif(float x, float* s, float* c) { *s = sinpif(x), *c = cospif(x); }
 FUN void sincosf(float x, float* s, float* c) { *s = sinf(x), *c = cosf(x); }
 FUN void sincos(double x, double* s, double* c) { *s = sin(x), *c = cos(x); }

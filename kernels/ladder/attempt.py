@@ -21,10 +21,11 @@ MOST_SHOWN = 400  # characters of a message
 
 
 class Row(NamedTuple):
-    """One demand on a kernel: whether it is met, and the number or the reason."""
+    """One demand on a kernel: whether it is met, None if only NVRTC can tell, and the number or the
+    reason."""
 
     what: str
-    passed: bool
+    passed: bool | None
     goal: str  # "" where there is no number to reach
     found: str
 
@@ -38,16 +39,18 @@ class Attempt:
 
     @property
     def passed(self) -> bool:
-        """Whether all is met."""
-        return all(row.passed for row in self.rows)
+        """Whether all is met that can be told here."""
+        return all(row.passed is not False for row in self.rows)
 
     def __bool__(self) -> bool:
         return self.passed
 
     @property
     def title(self) -> str:
-        missed = sum(not row.passed for row in self.rows)
-        return f"{self.label}: " + (f"{missed} of {len(self.rows)} failed" if missed else "passed")
+        verdicts = [row.passed for row in self.rows]
+        missed, open_ = verdicts.count(False), verdicts.count(None)
+        found = f"{missed} of {len(self.rows)} failed" if missed else "passed"
+        return f"{self.label}: {found}" + f", {open_} not told without NVRTC" * bool(open_)
 
     def __repr__(self) -> str:
         return f"{self.title}\n{table(self._cells('passed', 'FAILED'), '<<<<')}"
@@ -59,9 +62,8 @@ class Attempt:
         return html_table(self.title, rows, 4 * [style], below)
 
     def _cells(self, passed: str, failed: str) -> list[tuple[str, ...]]:
-        return [
-            (passed if row.passed else failed, row.what, row.goal, row.found) for row in self.rows
-        ]
+        words = {True: passed, False: failed, None: "not told"}
+        return [(words[row.passed], row.what, row.goal, row.found) for row in self.rows]
 
 
 def require_shape(shape: Any) -> None:
@@ -95,8 +97,7 @@ def attempt_kernel(
         return [x.copy() if isinstance(x, np.ndarray) else x for x in args]
 
     def compiles() -> str:
-        kernel().resources()
-        return ""
+        return require_compiled(kernel())
 
     def right() -> str:
         after = own()
@@ -152,6 +153,16 @@ def _demanded(demand: Callable[[], str]) -> Row:
         return Row(demand.__name__, True, "", demand())
     except FAULTS as error:
         return Row(demand.__name__, False, "", _short(error))
+
+
+def require_compiled(kernel: Kernel) -> str:
+    """Raise one of FAULTS if there is no machine code of a kernel or, if clang has compiled it or
+    it is PTX, if the interpreter cannot read it; else say if it was clang."""
+    if kernel.by_clang or kernel.made_elsewhere:
+        _ = kernel.entry
+        return "by clang" * kernel.by_clang
+    kernel.resources()
+    return ""
 
 
 def require_clean(findings: Sequence[Finding]) -> None:

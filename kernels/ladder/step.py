@@ -17,7 +17,14 @@ from anywarp.sanitizer import merged
 from anywarp.testing import Counted
 from anywarp.trace import Pipeline, trace as trace_entry
 
-from .attempt import Attempt, attempted, require_clean, require_shape, small_shape
+from .attempt import (
+    Attempt,
+    attempted,
+    require_clean,
+    require_compiled,
+    require_shape,
+    small_shape,
+)
 from .calls import ON_GPU, Calls
 from .check import Report, check
 from .compiled import Compiled
@@ -179,8 +186,7 @@ class Step(Compiled):
             return shape or small_shape(self)
 
         def compiles() -> str:
-            _ = self.kernel.entry if self.file.ptx else self.kernel.resources()
-            return ""
+            return require_compiled(self.kernel)
 
         def right() -> str:
             return f"{len(self.check('interpreter').rows)} cases"

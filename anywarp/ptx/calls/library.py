@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..aliases import Array, Mask, Reader, State
+from ..aliases import Mask, Reader, State
 from ..errors import MemoryFault, PTXError
 from ..memory.access import spaces_of
 from ..memory.allocations import Allocation

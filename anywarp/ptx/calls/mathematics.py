@@ -36,9 +36,12 @@ def computed(function: Callable[..., Any], dtype: type) -> Callable[..., None]:
     def act(
         i: Instruction, state: State, mask: Mask, sources: list[Reader], returned: list[Reader]
     ) -> None:
-        given = (np.ascontiguousarray(argument(state, s, size)).view(dtype) for s in sources)
+        given: list[Array] = [
+            np.ascontiguousarray(argument(state, s, size)).view(dtype) for s in sources
+        ]
         with np.errstate(all="ignore"):
-            value = function(*(x.astype(np.float64) for x in given))
+            wide = function is not np.nextafter
+            value = function(*(x.astype(np.float64) if wide else x for x in given))
             give(state, returned[0], value.astype(dtype).view(f"u{size}"), mask)
 
     return act
@@ -66,7 +69,7 @@ def each(function: Callable[..., float], pole: float = math.nan) -> Callable[...
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(np, name) for name in (
         *("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "exp2", "expm1"),
-        *("log", "log2", "log10", "log1p", "cbrt", "hypot", "fmod"),
+        *("log", "log2", "log10", "log1p", "cbrt", "hypot", "fmod", "nextafter"),
     )},
     **{f"a{name}": getattr(np, f"arc{name}") for name in (
         "sin", "cos", "tan", "sinh", "cosh", "tanh", "tan2"
