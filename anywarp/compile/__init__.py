@@ -1,8 +1,8 @@
-"""CUDA C++ to PTX and machine code: NVRTC, its headers, and what is kept compiled."""
+"""CUDA C++ to PTX and machine code: NVRTC, or clang; headers, and what is kept compiled."""
 
-from . import headers, nvrtc, store
+from . import clang, headers, nvrtc, store
 
-__all__ = ["headers", "nvrtc", "store"]
+__all__ = ["clang", "headers", "nvrtc", "store"]
 
 
 def __dir__() -> list[str]:

@@ -197,12 +197,12 @@ FUN unsigned atomicInc(unsigned* p, unsigned v) { return __nvvm_atom_inc_gen_ui(
 FUN unsigned atomicDec(unsigned* p, unsigned v) { return __nvvm_atom_dec_gen_ui(p, v); }
 template <class T> FUN T atomicCAS(T* p, __type_identity_t<T> old, __type_identity_t<T> v)
 {
-    if constexpr (sizeof(T) == 2) {  // which clang makes a loop over 32 bits of
+    if constexpr (sizeof(T) == 2)  // clang's own is a loop, or of another scope
         asm volatile("atom.cas.b16 %0, [%1], %0, %2;" : "+h"(old) : "l"(p), "h"(v) : "memory");
-        return old;
-    }
-    __scoped_atomic_compare_exchange_n(
-        p, &old, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+    else if constexpr (sizeof(T) == 4)
+        asm volatile("atom.cas.b32 %0, [%1], %0, %2;" : "+r"(old) : "l"(p), "r"(v) : "memory");
+    else
+        asm volatile("atom.cas.b64 %0, [%1], %0, %2;" : "+l"(old) : "l"(p), "l"(v) : "memory");
     return old;
 }
 

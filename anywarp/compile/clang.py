@@ -150,16 +150,19 @@ def without_names(ptx: str, names: Sequence[str]) -> tuple[str, dict[str, str]]:
 
 
 def narrow(ptx: str) -> str:
-    """The PTX with those elements alone of a wide load that it says are used (PTX ISA, directive
-    `.pragma "used_bytes_mask"`): the others may lie beyond the array. In pairs, as NVRTC loads."""
+    """The PTX with those elements alone of a wide load of a variable that it says are used (PTX ISA,
+    directive `.pragma "used_bytes_mask"`), if not the last one is: it may lie beyond the variable.
+    In pairs, as NVRTC loads."""
     load = (
         r'^\s*\.pragma "used_bytes_mask (0x\w+)";\n'
-        r"(\s*ld\S*)\.v\d\.b(\d+)\s+\{(.+)\}, \[([^+\]]+)\+?(\d*)\];\n"
+        r"(\s*ld\S*)\.v\d\.b(\d+)\s+\{(.+)\}, \[([^%+\]]+)\+?(\d*)\];\n"
     )
 
     def narrower(match: re.Match[str]) -> str:
         mask, size, registers = int(match[1], 16), int(match[3]) // 8, match[4].split(", ")
         used = {n for n in range(len(registers)) if mask >> n * size & (1 << size) - 1}
+        if len(registers) - 1 in used:
+            return match[0]
         text = ""
         for n in sorted(used):
             pair = {n & ~1, n | 1} <= used
