@@ -150,9 +150,9 @@ def without_names(ptx: str, names: Sequence[str]) -> tuple[str, dict[str, str]]:
 
 
 def narrow(ptx: str) -> str:
-    """The PTX with those elements alone of a wide load of a variable that it says are used (PTX ISA,
-    directive `.pragma "used_bytes_mask"`), if not the last one is: it may lie beyond the variable.
-    In pairs, as NVRTC loads."""
+    """The PTX with those elements alone of a variable's wide load that it says are used (PTX ISA,
+    `.pragma "used_bytes_mask"`), if the last is not: that one may lie beyond the variable. They are
+    loaded in pairs, as NVRTC has it."""
     load = (
         r'^\s*\.pragma "used_bytes_mask (0x\w+)";\n'
         r"(\s*ld\S*)\.v\d\.b(\d+)\s+\{(.+)\}, \[([^%+\]]+)\+?(\d*)\];\n"
