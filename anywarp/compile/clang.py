@@ -31,10 +31,10 @@ FLAGS = [
     *("-nocudainc", "-nocudalib", "-nostdinc", "-Wno-unknown-cuda-version", "-Wno-cuda-compat"),
     *("--cuda-feature=+ptx86", "-fdeclspec", "-gline-tables-only", "-ferror-limit=0"),
     *("-fdiagnostics-format=msvc", "-fno-show-column", "-fno-diagnostics-show-line-numbers"),
-    # As NVRTC does: arrays whose loops can be unrolled are registers, and what is loaded or stored
-    # in a branch stays there.
+    # As NVRTC does: functions are inlined, arrays whose loops can be unrolled are registers, and
+    # what is loaded or stored in a branch stays there.
     *("-mllvm", "-unroll-threshold=2000", "-mllvm", "-disable-licm-promotion"),
-    *("-mllvm", "-sink-common-insts=false"),
+    *("-mllvm", "-sink-common-insts=false", "-mllvm", "-inline-threshold=100000"),
     f"-include{PRELUDE}",
     f"-include{headers.PRELUDE}",
 ]
