@@ -161,7 +161,7 @@ def check_dtype(dtype: np.dtype[Any], known: Parameter | None) -> None:
     else:
         name = dtype_of(known)
         cast = f"pass {known.name}.astype(np.{name})"
-        if dtype.itemsize == size or given == "complex":
+        if dtype.itemsize == size or given == "complex" or re.search(r"[24]\b", known.text):
             cast += f", or {known.name}.view(np.{name}) for the bits as they are"
     raise TypeError(f"is an array of {dtype}, but the kernel takes {known.text}: {cast}")
 

@@ -67,6 +67,7 @@ def test_dtypes_that_fit_the_pointer(type_, dtype):
 BAD = [
     ("float*", "f8", r"float64, but the kernel takes float\*: pass x\.astype\(np\.float32\)$"),
     ("const float* __restrict__", "i8", r"int64, .*astype\(np\.float32\)$"),
+    ("const int4*", "f2", r"float16, .*, or x\.view\(np\.int32\) for the bits"),
     ("float*", "i4", r"int32, .*x\.astype\(np\.float32\), or x\.view\(np\.float32\) for the bits"),
     ("double*", "f4", r"astype\(np\.float64\)$"),
     ("int*", "i8", r"int64, but the kernel takes int\*: pass x\.astype\(np\.int32\)$"),
