@@ -112,11 +112,16 @@ def compile(
             _call("CompileProgram", program, len(options), flags)
         except RuntimeError as error:
             return Refused(_text(program, "ProgramLog") or str(error))
+        ptx = _text(program, "PTX")
+        lowered = {wanted: _lowered(program, wanted) for wanted in names}
+        for name, symbol in lowered.items():
+            if not re.search(rf"\.entry {re.escape(symbol)}\b", ptx):  # which it does not mind
+                return Refused(f"__nv_name_map: error: {name} is no kernel with a body")
         return Compiled(
-            ptx=_text(program, "PTX"),
+            ptx=ptx,
             cubin=_bytes(program, "CUBIN") or None,
             log=_text(program, "ProgramLog"),
-            lowered={wanted: _lowered(program, wanted) for wanted in names},
+            lowered=lowered,
         )
     finally:
         _call("DestroyProgram", byref(program))

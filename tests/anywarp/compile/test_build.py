@@ -2,6 +2,7 @@
 
 import re
 import struct
+import time
 
 import pytest
 
@@ -150,6 +151,22 @@ def test_every_error_names_file_line_and_source():
 def test_unknown_kernel_name(name, reason):
     with pytest.raises(CompileError, match=f"good.cu: the kernel asked for .*{reason}"):
         build.compile(GOOD, "good.cu", names=(name,))
+
+
+@pytest.mark.parametrize(
+    "source", ["__global__ void f(int*);", "__device__ int f(int* x) { return *x; }"]
+)
+def test_a_kernel_without_a_body_is_not_there(source):
+    with pytest.raises(CompileError, match="bodiless.cu: the kernel asked for is not there"):
+        build.compile(source, "bodiless.cu", names=("f",))
+
+
+def test_a_long_line_in_the_log_is_read_at_once():
+    source = f"__global__ void f() {{ a; /* {'b' * 400000} */ }}"
+    begin = time.process_time()
+    with pytest.raises(CompileError, match='"a" is undefined'):
+        build.compile(source, "long.cu", names=("f",))
+    assert time.process_time() - begin < 10  # with what is quadratic, a minute
 
 
 def test_bad_option_and_architecture():
