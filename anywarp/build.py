@@ -204,8 +204,9 @@ def compiled(recipe: store.Recipe) -> store.Compilation:
         if version >= (12, 9):  # a cached cubin comes without the ptxas report
             flags.append("--no-cache")
     made = nvrtc.compile(source, filename, (*flags, *options), names)
-    time_taken = r".*Compile time = .*\n?"  # never the same
-    return store.Compilation(recipe, made._replace(log=re.sub(time_taken, "", made.log)), version)
+    # The time taken is never the same. From ^ on alone: lines of the source in the log may be long.
+    log = re.sub(r"^.*Compile time = .*\n?", "", made.log, flags=re.MULTILINE)
+    return store.Compilation(recipe, made._replace(log=log), version)
 
 
 def resources(build: nvrtc.Compiled, symbol: str) -> Resources:
