@@ -3,8 +3,9 @@ findings. See tests/corpus/__init__.py for what a kernel's file says, record.py 
 
 Tables name every place where something else is right than equality; each has its reason, and a
 test fails where an entry is no longer needed. How far counters are off is in
-kernels/records/exact.json, which `python -m tests.test_corpus` writes anew. A kernel whose record
-is of another source, or that was recorded in vain, is left out of all but the test that names it.
+kernels/records/exact.json, which `python -m tests.test_corpus` writes anew, and what each kernel
+alone has in tests/corpus/README.md. A kernel whose record is of another source, or that was
+recorded in vain, is left out of all but the test that names it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # as conftest.py does, for the command line
 import corpus
-from corpus import exact
+from corpus import exact, table
 from slow import if_slow
 
 import kernels
@@ -90,9 +91,11 @@ TOOLS = {
 FRAMES = {
     "recursion_quicksort",
     "virtual_functions",
-    "x_pointer_table_visitor",
 }
 
+# exact.json and the table of the corpus are of this NVRTC's PTX; with another one some rows differ.
+SAME_COMPILER = nvrtc.version() == (12, 9)
+TABLE = corpus.FOLDER / "README.md"
 RECORD = json.loads(corpus.RECORD.read_text()) if corpus.RECORD.exists() else {"kernels": {}}
 RECORDS = RECORD["kernels"]
 PLANTED = [name for name in corpus.names() if corpus.load(name).planted]
@@ -189,6 +192,33 @@ def test_the_corpus_is_large_and_has_many_faults():
     assert {kind for name in PLANTED for kind in corpus.load(name).planted} == set(corpus.PLANTED)
 
 
+def parts() -> dict[str, set[str]]:
+    """Of each kernel what table.py looks at."""
+    return {
+        name: table.parts(
+            corpus.load(name),
+            kernel_of(name).ptx,
+            found(name) if name in PLANTED else (),
+            RECORDS[name].get("counters", {}),
+        )
+        for name in RECORDED
+    }
+
+
+def test_the_corpus_stays_thin():
+    """Of each kernel README.md says what it alone has: `python -m tests.test_corpus` writes it."""
+    rows = re.findall(r"^\| (\w+) \|.*\| (\S.*) \|$", TABLE.read_text("utf-8"), re.MULTILINE)
+    assert [name for name, _ in rows[1:]] == corpus.names() and len(corpus.names()) <= 250
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SAME_COMPILER, reason="the table has the instructions of NVRTC 12.9")
+def test_the_table_says_what_each_kernel_alone_has():
+    alone = table.alone(parts())
+    assert TABLE.read_text("utf-8") == table.table(alone)
+    assert not [name for name in table.REASONS if alone[name]], "needs no reason any more"
+
+
 @each_correct
 def test_what_was_recorded_can_be_compared(name):
     """It ran well on the GPU, from these arguments, with the same bits twice."""
@@ -235,8 +265,6 @@ def test_nearly_all_kernels_have_the_values_of_the_gpu():
     assert sum(not wrong_values(name) for name in names) >= 0.98 * len(names) > 0
 
 
-# What is in exact.json is of this NVRTC's PTX; with another one some counters are nearer.
-SAME_COMPILER = nvrtc.version() == (12, 9)
 EXACT = json.loads(exact.EXACT.read_text(encoding="utf-8")) if exact.EXACT.exists() else {}
 
 
@@ -289,21 +317,27 @@ def test_nearly_all_counters_are_those_of_the_gpu():
     assert sum(each == 0 for each in distances) >= 0.95 * len(distances)
 
 
+@functools.cache
+def found(name: str) -> tuple:
+    """What the sanitizer finds in a launch."""
+    case = corpus.load(name)
+    args = corpus.passed(case.arguments())
+    return kernel_of(name).sanitize(case.grid, case.block, args, case.shared_mem, case.unwritten)
+
+
 @each(corpus.names())
 def test_findings(name):
     """Nothing in a correct kernel; in a planted one the right kind of fault at a marked line."""
     case = corpus.load(name)
-    args = corpus.passed(case.arguments())
-    found = kernel_of(name).sanitize(case.grid, case.block, args, case.shared_mem, case.unwritten)
     if not case.planted:
-        assert found == ()
+        assert found(name) == ()
         return
     places = [
         {p.line for p in (f.position, f.other_position) if p}
-        for f in found
+        for f in found(name)
         if f.kind in case.planted
     ]
-    assert any(lines & case.faults for lines in places), found
+    assert any(lines & case.faults for lines in places), found(name)
 
 
 @pytest.mark.parametrize("name", [n for n in RECORDED if "resources" in RECORDS[n]])
@@ -511,3 +545,4 @@ def test_kernels_that_are_asked_for_more_counters():
 
 if __name__ == "__main__":
     exact.write({name: beside(name) for name in COUNTED}, RECORD["provenance"])
+    TABLE.write_text(table.table(table.alone(parts())), encoding="utf-8")

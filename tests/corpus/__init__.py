@@ -1,9 +1,7 @@
 """Kernels that are not SGEMM, a file each, with the arguments that their headers describe.
 
-A kernel is here because without it something would be reached by none: a branch of the interpreter,
-of the counters or of the sanitizer, an instruction that no test of the interpreter's own names, a
-kind of program (its family), a verdict on a planted fault, or a cause in the tables of
-tests/test_corpus.py. One that brings none of these has no place here.
+A kernel is here for what no other one has: an instruction, a counter, a finding, a deviation, or
+another reason. README.md says which, and `table.py` writes it; one without has no place here.
 
 A file opens with a comment: a line of title, an empty one, then directives, a line each:
 
