@@ -76,7 +76,7 @@ def tag_wavefronts(addresses: Ints, width: int, active: Active = None) -> Ints:
 
 def tag_banks(lines: Ints) -> Ints:
     """The bank of the tag of each line, by its number: 0 to 3."""
-    bits = [np.bitwise_count(lines & mask).astype(np.int64) & 1 for mask in TAG_MASKS]
+    bits = [np.bitwise_count(lines & mask) & 1 for mask in TAG_MASKS]
     return np.asarray(bits[0] + 2 * bits[1])
 
 

@@ -12,9 +12,10 @@ several branches; joins across loops that ptxas unrolls itself; what calls put o
 
 from __future__ import annotations
 
+import bisect
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,6 +44,7 @@ WMMA = {"tf32": 4, "f64": 1}  # instructions of the machine for one; of other ty
 COPIED = metrics.REQUESTS.format("ld"), metrics.SECTORS.format("ld"), PIPE  # of `Copies.ended`
 FEW_LINES = 16 * analysis.LINE_BYTES  # an address as `near` moves it, of the fifth line and on
 HIT = 1 << 60  # is added to such an address of a lane that hits in L1
+SEEN = 1 << 10  # accesses remembered at most, of up to 9 KiB each
 Weigh = Callable[[Ints, int, Mask, str], list[Ints]]
 NOWHERE = ptx.Position("", 0)  # of an instruction whose CUDA line the PTX does not tell
 
@@ -97,16 +99,16 @@ class SharedCost(NamedTuple):
 
 
 class Arrays(NamedTuple):
-    """The arrays of a space: where each starts, in order, its name, and the bytes of its lead."""
+    """The arrays of a space, in order: where the lead of each begins, its start, its name."""
 
-    starts: Ints
+    begins: list[int]
+    starts: list[int]
     names: list[str]
-    leads: Ints
 
     def find(self, address: int) -> tuple[str, int]:
         """Name and start of the array that an address lies in, or in its lead."""
-        at = max(int(np.searchsorted(self.starts - self.leads, address, "right")) - 1, 0)
-        return self.names[at], int(self.starts[at])
+        at = max(bisect.bisect_right(self.begins, address) - 1, 0)
+        return self.names[at], self.starts[at]
 
 
 def first_active(event: ptx.Access) -> int | None:
@@ -164,6 +166,7 @@ class Tally:
         # by id() of the first instruction of a straight run: multiply-adds of a thread, and other
         # instructions that are counted for a warp
         self.runs: dict[int, tuple[int, Counter[str]]] = {}
+        self.seen: dict[Any, tuple[int, ...]] = {}  # costs, by all that they depend on
         self.copies = Copies(self.patterns)
         self.latest: dict[str, Ints] = {}  # by array, the sectors of the latest load like `_hits`
         self.inactive = 0  # times that a warp executed one of `under` without an active lane
@@ -271,6 +274,13 @@ class Tally:
     ) -> tuple[int, ...]:
         """The numbers of a cost, for all warps of the event."""
         rows = max(len(x) for x in (event.address, event.mask) if x is not None)  # that differ
+        times = len(event.blocks) // rows
+        key: Any = None  # of what is the same in all blocks, and comes again in a loop
+        if rows == 1 and count is not _global:
+            mask = None if event.mask is None else event.mask.tobytes()
+            key = count, event.kind, part, event.threads, event.address.tobytes(), mask
+            if known := self.seen.get(key):
+                return tuple(times * n for n in known)
         addresses, active = analysis.by_warp(event.address, event.mask, rows, event.threads)
         addresses = addresses + part.offset
         warps = near(addresses, active, event.space == "global")
@@ -281,7 +291,10 @@ class Tally:
             (count, event.kind, part.width),
             lambda rows: [x.tolist() for x in count(rows, part.width, rows >= 0, event.kind)],
         )
-        times = len(event.blocks) // rows
+        if key:
+            if len(self.seen) >= SEEN:
+                self.seen.clear()
+            self.seen[key] = costs
         return tuple(times * n for n in costs)
 
     def _hits(self, array: str, addresses: Ints, active: Mask) -> Mask:
@@ -292,10 +305,15 @@ class Tally:
         same = before is not None and before.shape == sectors.shape
         hits = active & (sectors == before if same else False)
         new = active & ~hits
-        block, warp = (x[new] for x in np.indices(sectors.shape, sparse=False)[:2])
-        keys = sectors[new] * len(sectors) + block
+        head = new.copy()  # the first of lanes side by side that ask for a sector
+        head[..., 1:] &= ~new[..., :-1] | (sectors[..., 1:] != sectors[..., :-1])
+        at = np.flatnonzero(head)
+        warp = at // analysis.LANES
+        keys = sectors.ravel()[at] * len(sectors) + warp // sectors.shape[1]  # of one block
         _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-        hits[new] = warp[first][which] != warp
+        again = warp[first][which] != warp
+        if again.any():
+            hits[new] = again[np.cumsum(head[new]) - 1]
         return np.asarray(hits)
 
 

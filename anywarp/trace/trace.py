@@ -252,8 +252,8 @@ class Recorder:
             if event.instruction.opcode in self.result.uncounted:
                 return
             self.tally.access(event, self.arrays[event.space])
-            if at := [n for n, block in enumerate(event.blocks.tolist()) if block in self.held]:
-                self._keep(event, at)
+            if not self.held.keys().isdisjoint(blocks := event.blocks.tolist()):
+                self._keep(event, [n for n, block in enumerate(blocks) if block in self.held])
         elif isinstance(event, ptx.Launched):
             self._launched(event)
 
@@ -355,8 +355,8 @@ def _arrays(event: ptx.Launched, space: str, names: Sequence[str]) -> Arrays:
     labels = [
         called.get(-1 if a.argument is None else a.argument) or demangle(a.name) for a in owners
     ]
-    starts, leads = zip(*((a.start, a.lead) for a in owners)) if owners else ((0,), (0,))
-    return Arrays(np.array(starts), labels or ["?"], np.array(leads))
+    starts = [a.start for a in owners] or [0]
+    return Arrays([a.start - a.lead for a in owners] or [0], starts, labels or ["?"])
 
 
 def _extents(shape: Shape) -> tuple[int, ...]:

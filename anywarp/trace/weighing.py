@@ -16,6 +16,7 @@ from .. import analysis
 
 PATTERNS = 1 << 14  # of warps of one kind, remembered at most
 LINE = analysis.LINE_BYTES  # a shift by which changes no sector and no bank
+SHIFT = LINE.bit_length() - 1  # a power of 2
 LINE_IN_BANK = np.argsort(analysis.tag_banks(np.arange(4)))  # of the first four lines
 
 
@@ -23,13 +24,15 @@ def near(addresses: np.ndarray, active: np.ndarray, tags: bool = False) -> np.nd
     """Addresses of warps, int64 of shape (..., 32), each warp's moved by whole lines so that it
     begins in the first; -1 for lanes that take no part. With `tags`, other lines come to be four
     times as far away, or up to three lines more, so that which tags share a bank stays."""
-    lines = addresses // LINE
-    first = np.where(active, lines, 1 << 55).min(-1, keepdims=True)
+    lines = addresses >> SHIFT
+    everybody = active.all()  # which spares copies
+    first = (lines if everybody else np.where(active, lines, 1 << 55)).min(-1, keepdims=True)
     moved = lines - first
-    if tags and np.where(active, moved, 0).any():
+    if tags and (moved if everybody else moved[active]).any():
         moved = 4 * moved
         moved += LINE_IN_BANK[analysis.tag_banks(lines ^ first ^ moved)]  # a bank is linear
-    return np.where(active, moved * LINE + addresses % LINE, -1)
+    moved = (moved << SHIFT) + (addresses & (LINE - 1))
+    return moved if everybody else np.where(active, moved, -1)
 
 
 def distinct(rows: np.ndarray) -> dict[bytes, int]:
