@@ -15,30 +15,10 @@ from .text.parser import parse
 from .text.syntax import Entry, Instruction, Module, Position
 
 __all__ = [
-    "Access",
-    "Barrier",
-    "Deadlock",
-    "Endless",
-    "Entry",
-    "Executed",
-    "Guarded",
-    "Instruction",
-    "Launched",
-    "Lying",
-    "MemoryFault",
-    "Module",
-    "PTXError",
-    "ParseError",
-    "Position",
-    "Started",
-    "StepLimit",
-    "Stretches",
-    "UnknownOpcode",
-    "offset",
-    "parse",
-    "run",
-    "statics",
-]
+    "Access", "Barrier", "Deadlock", "Endless", "Entry", "Executed", "Guarded", "Instruction",
+    "Launched", "Lying", "MemoryFault", "Module", "PTXError", "ParseError", "Position",
+    "Started", "StepLimit", "Stretches", "UnknownOpcode", "offset", "parse", "run", "statics",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

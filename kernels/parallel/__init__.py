@@ -33,27 +33,7 @@ from .slots import slots
 from .verify import ScheduleError, verify
 
 __all__ = [
-    "HOST",
-    "Block",
-    "LocalProduct",
-    "Round",
-    "Schedule",
-    "ScheduleError",
-    "Transfer",
-    "attempt",
-    "buffers",
-    "collect",
-    "cut",
-    "gather",
-    "model",
-    "multiply",
-    "received",
-    "ring",
-    "slots",
-    "spread",
-    "square",
-    "stream",
-    "summa",
-    "usual",
-    "verify",
-]
+    "HOST", "Block", "LocalProduct", "Round", "Schedule", "ScheduleError", "Transfer",
+    "attempt", "buffers", "collect", "cut", "gather", "model", "multiply", "received", "ring",
+    "slots", "spread", "square", "stream", "summa", "usual", "verify",
+]  # fmt: skip
