@@ -47,6 +47,8 @@ class Declarations(lexer.Cursor):
                 lanes = int(word[1])
             elif word in TYPE_BYTES:
                 kind = word
+            elif word in ("f16x2", "bf16x2"):  # two in one: bits to all that is done with it
+                kind = "b32"
             elif word == "attribute":
                 self.skip_until(")")
                 self.next()

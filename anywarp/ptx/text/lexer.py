@@ -13,7 +13,7 @@ _TOKEN = re.compile(
   | "[^"]*"
   | 0[fF][0-9a-fA-F]{8} | 0[dD][0-9a-fA-F]{16} | 0[xX][0-9a-fA-F]+U? | 0[bB][01]+U?
   | \d+\.\d*(?:[eE][-+]?\d+)? | \d+U?
-  | \.reg(?=\.)
+  | \.(?:reg|param|local|shared|global|const)(?=\.)
   | [.%$A-Za-z_] (?: [\w$.%] | :: )*
   | \S
 """,

@@ -172,14 +172,17 @@ class _Parser(Declarations):
             if function.instructions or function.name not in self.functions:  # else declared again
                 self.functions[function.name] = function
         elif token in (".global", ".const", ".shared"):
-            variable = self.variable(token[1:])
-            self.variables[variable.name] = variable
+            self.module_variable(token[1:])
         elif token == ".pragma":
             self.skip_until(";")
             self.next()
         else:
             self.at -= 1
             raise self.error(f"unexpected {token!r} at module level")
+
+    def module_variable(self, space: str) -> None:
+        variable = self.variable(space)
+        self.variables[variable.name] = variable
 
     def recover(self, start: int, error: ParseError) -> None:
         """Pass over a statement, and keep the error for whoever uses a name of it."""
@@ -253,6 +256,8 @@ class _Parser(Declarations):
                 self.declare_registers(body.registers)
             elif token in (".shared", ".local", ".param"):  # .param: of a call
                 body.variables.append(self.local_variable(self.next()[1:]))
+            elif token in (".global", ".const"):  # lives as long as the module's
+                self.module_variable(self.next()[1:])
             elif token == ".pragma":
                 self.skip_until(";")
                 self.next()

@@ -107,6 +107,22 @@ def test_layout_and_comments_do_not_matter():
     check(template, "u32", "u32 u32", [(1, 2), (30, 40)], lambda a, b: a + b + 2)
 
 
+def test_declarations_as_hands_write_them():
+    """Types of two halves, variables of the module in a body, directives without a space."""
+    template = """
+    .global.u32 four[2] = {0, 4};
+    .reg.f16x2 x;
+    .reg .bf16x2 y;
+    .shared.align 8 .b64 unused;
+    mov.b32 x, %a;
+    mov.b32 y, x;
+    mov.b32 %d, y;
+    ld.global.u32 %b, [four+4];
+    add.u32 %d, %d, %b;
+    """
+    check(template, "u32", "u32 u32", [(1, 2), (30, 40)], lambda a, b: a + 4)
+
+
 def test_inner_scopes_hide_registers_and_labels():
     """Inline assembly declares its own registers and labels in braces, often the same twice."""
     template = """
