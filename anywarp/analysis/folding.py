@@ -87,7 +87,8 @@ def fold(entry: Entry) -> Folding:
     alignment = Alignment(entry)
     blocks = flow.blocks(entry)
     before = flow.predecessors(flow.successors(entry, blocks))
-    around = [{n for n, body in enumerate(loops(entry)) if b.start in body} for b in blocks]
+    bodies = loops(entry)
+    around = [{n for n, body in enumerate(bodies) if b.start in body} for b in blocks]
     groups: list[list[_Member]] = []
     ends: dict[int, _State] = {}
     for n, block in enumerate(blocks):
