@@ -126,7 +126,7 @@ REASONS = {
         "t_wgmma_pipeline",
     ),
     "pipe: how often a warp reads threadIdx is taken to be the same for all warps": (
-        "t_misc_setmaxnreg",  # 16 reads computed, 12 in the machine code; 3 arrivals wait
+        "t_misc_setmaxnreg",  # 16 reads computed, 12 in machine code, but 3 others more
     ),
     "pipe: asynchronous operations, atomics and waits on the shared memory of other blocks": (
         "t_cluster_atom",
@@ -141,7 +141,7 @@ REASONS = {
     "pipe: patterns of cp.async.ca that are off among the 75 that were measured": (
         "t_cpasync_zero_fill",
     ),
-    "pipe: 2 to 7 wavefronts more, which are waiting or data that returns; measured once": (
+    "pipe: a few wavefronts more than computed, an open question": (
         "t_mma_f16_halves",
         "t_wgmma_tf32_n24",
     ),

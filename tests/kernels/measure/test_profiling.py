@@ -82,7 +82,7 @@ COUNTERS: dict[tuple[str, str], float] = {
             CONFLICTS.format("ld"): 1,
         }.items()
     },
-    # not looked into: a kernel with wgmma, too; there are no conflicts but one
+    # so it does here: in machine code a load stands between the wgmmas and the wait for them
     **{
         (f"23_skinny{more}", WAVEFRONTS.format("ld")): 0.02
         for more in ("", " BN=64 SWAP_AB=1", " TRANS_A=1 TRANS_B=1")
@@ -106,7 +106,7 @@ COUNTERS: dict[tuple[str, str], float] = {
     ("20_tensor_cores FOLD=0:pack", PIPE): 0.05,  # the same kernel, 21,550 and 21,341
     ("23_skinny:pack", PIPE): 0.03,  # 5,515 and 5,610
     # fewer than computed: 21 by about 49 for each block, of which fences that meet before the
-    # releases to the cluster explain about 15 (`instruments.beside`); the rest is not looked into
+    # releases to the cluster explain about 15 (`instruments.beside`); the rest is an open question
     ("21_warpgroups SPLITS=2", PIPE): 0.01,
     ("23_skinny BN=64 SWAP_AB=1", PIPE): 0.01,
     ("23_skinny TRANS_A=1 TRANS_B=1", PIPE): 0.005,
