@@ -55,6 +55,7 @@ def test_wrong_launches_are_counted(name, wrong, monkeypatch):
             return launch
 
     cupy = SimpleNamespace(
+        ndarray=(),
         __spec__=importlib.machinery.ModuleSpec("cupy", None),
         cuda=SimpleNamespace(
             set_allocator=lambda none: None, function=SimpleNamespace(Module=Module)

@@ -17,6 +17,8 @@ from kernels.records import FOLDER
 class OnTheHost:
     """What `measure` asks of CuPy, by NumPy and the interpreter."""
 
+    ndarray = ()  # no array is of CuPy
+
     class Event:
         def record(self) -> None: ...
 

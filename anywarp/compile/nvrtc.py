@@ -114,9 +114,9 @@ def compile(
             return Refused(_text(program, "ProgramLog") or str(error))
         ptx = _text(program, "PTX")
         lowered = {wanted: _lowered(program, wanted) for wanted in names}
-        for name, symbol in lowered.items():
+        for asked, symbol in lowered.items():
             if not re.search(rf"\.entry {re.escape(symbol)}\b", ptx):  # which it does not mind
-                return Refused(f"__nv_name_map: error: {name} is no kernel with a body")
+                return Refused(f"__nv_name_map: error: {asked} is no kernel with a body")
         return Compiled(
             ptx=ptx,
             cubin=_bytes(program, "CUBIN") or None,
