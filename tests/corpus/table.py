@@ -13,6 +13,7 @@ import re
 from collections import Counter
 
 import corpus
+from anywarp.ptx.text import isa
 from anywarp.ptx.text.parser import parse
 from anywarp.ptx.text.syntax import Function, Immediate, Instruction, Vector
 
@@ -28,6 +29,7 @@ REASONS = {
     "contract_quaternion": "which products are fused: in long sums",
     "device_strings": "a variable that holds addresses of strings",
     "double_nan_bits": "the bits of NaNs that arithmetic in double makes",
+    "local_array_index": "accesses to local memory that NVRTC joins, more or fewer of them",
     "lock_blocks": "no false alarm: a lock orders blocks, and barriers their other threads",
     "particles_leapfrog": "predicates that are joined, in a launch without a trace",
     "reduce_argmax": "counters: loads are joined across short branches that share an arm",
@@ -60,6 +62,8 @@ counters are not the GPU's; or else why it is here.
 
 def form(i: Instruction) -> str:
     """An instruction's name and, where they make another one of it, its numbers."""
+    if isa.space(i) == "local":  # which are vectors hangs on where NVRTC finds its headers
+        return f"{i.opcode}.local"
     if i.opcode not in NUMBERED:
         return i.text
     numbers = [str(x.value) for x in i.operands if isinstance(x, Immediate)]
