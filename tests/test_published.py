@@ -47,6 +47,7 @@ def host(tmp_path, monkeypatch):
     for path in SET_UP:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / path, folder / path)
+    shutil.copy(address.CITATION, folder)
     (folder / "kernels" / "__init__.py").write_text("")
     (folder / "book").mkdir()
     cell = nbformat.v4.new_code_cell("", id="first")
