@@ -1,10 +1,10 @@
 """CUDA C++ source to PTX, and to a cubin with what ptxas says about it.
 
 NVRTC compiles, on every machine that has it: it needs neither a GPU nor a driver. Where it is not,
-clang does, to PTX alone, if it is there (`compile.clang`). What a package
-was given compiled (`compile.store`) is taken whatever NVRTC is here: then what the interpreter
-counts and what the machine code shows are what a text about it says, while a reader's versions,
-which only the NVRTC here can compile, may differ from them by the compiler too.
+clang does, to PTX alone, if it is there (`compile.clang`). What a package was given compiled
+(`compile.store`) is taken whatever NVRTC is here: then what the interpreter counts and what the
+machine code shows are what a text about it says, while a reader's versions, which only the NVRTC
+here can compile, may differ from them by the compiler too.
 
 It is not taken where it would be measured or named for another: with a GPU, what runs there and
 what is counted beside it come from one compiler, the NVRTC here, as they do where ANYWARP_NVRTC

@@ -21,12 +21,15 @@ import browser  # noqa: E402
 # They take longest, and come first, so that no process is left with one of them when the others are
 # done; test_sources, which has the pages built, is far from the others that need them.
 LONGEST = """
-    tests/test_exercises.py tests/test_corpus.py tests/test_sources.py
+    tests/test_sources.py book/21_warpgroups.ipynb tests/test_exercises.py tests/test_corpus.py
+    tests/test_front_page.py book/20_tensor_cores.ipynb book/19_machine_code.ipynb
+    tests/test_browser_live.py tests/anywarp/ptx/test_deadlock.py tests/test_l1.py
+    tests/anywarp/ptx/test_programs.py
     tests/kernels/ladder/test_mutations.py tests/kernels/ladder/test_check.py
     tests/kernels/measure/test_experiments.py tests/kernels/ladder/test_defines.py
-    tests/anywarp/sanitizer/test_sanitizer.py book/21_warpgroups.ipynb tests/test_style.py
-    tests/test_targets.py book/19_machine_code.ipynb tests/kernels/ladder/test_split_k.py
-    tests/kernels/ladder/test_running.py book/16_async_copy.ipynb book/20_tensor_cores.ipynb
+    tests/anywarp/sanitizer/test_sanitizer.py tests/test_style.py
+    tests/test_targets.py tests/kernels/ladder/test_split_k.py
+    tests/kernels/ladder/test_running.py book/16_async_copy.ipynb
     tests/kernels/ladder/test_model.py tests/test_any_gpu.py book/18_split_k.ipynb
     tests/kernels/machine/test_prove.py tests/kernels/measure/test_profiling.py
     tests/anywarp/analysis/test_folding.py tests/anywarp/ptx/test_clusters.py

@@ -49,7 +49,8 @@ def computed(function: Callable[..., Any], dtype: type) -> Callable[..., None]:
 
 def whole(x: Array) -> Array:
     """The nearest whole numbers, halves away from zero."""
-    return np.copysign(np.floor(np.abs(x) + 0.5), x)
+    half = np.nextafter(0.5, 0)  # with 0.5, what is just below it would be 1
+    return np.copysign(np.floor(np.abs(x) + half), x)
 
 
 def each(function: Callable[..., float], pole: float = math.nan) -> Callable[..., Any]:
