@@ -96,6 +96,7 @@ def deciding(program: Any, places: frozenset[int]) -> tuple[list[int], bool]:
 
     The carry flag, which PTX means for straight-line code, is not among them."""
     sources: Any = defaultdict(set)
+    results: Any = defaultdict(set)  # the other way round
     needed: list[Any] = []
     for block in map(program.blocks.get, places):
         for i in block.instructions:
@@ -103,11 +104,13 @@ def deciding(program: Any, places: frozenset[int]) -> tuple[list[int], bool]:
             if isa.lookup(i).kind in PLAIN and not isa.lookup(i).memory:
                 for name in isa.written(i):
                     sources[block.function, name].update(read)
+                    for each in read:
+                        results[each].add((block.function, name))
             elif isa.name(i) not in IDLE:
                 needed += read
     deciders = flow.reached(needed, sources)
     timed = {("", name) for name in CLOCKS} & deciders
-    told = {x for x in deciders if timed and not timed.isdisjoint(flow.reached([x], sources))}
+    told = flow.reached(timed, results)
     table = program.slots.table
     return [table[x][0] for x in deciders - told if x in table], bool(timed)
 
