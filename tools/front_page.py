@@ -84,11 +84,11 @@ def ladder() -> str:
 
 
 def listed() -> str:
-    """The table of the kernels, each by the name in its header."""
-    lines = ["| Kernel | What is new | TFLOPS |", "|:--|:--|--:|"]
+    """The table of the kernels, each by the name in its header, with its chapter."""
+    lines = ["| Chapter | Kernel | What is new | TFLOPS |", "|:--|:--|:--|--:|"]
     for step in steps():
-        name = kernel(step, f"{step.id[:2]} {step.title.partition(': ')[0]}")
-        lines.append(f"| {name} | {idea(step)} | {rate(step)} |")
+        chapter, name = f"[{step.id[:2]}]({step.id}.ipynb)", step.title.partition(": ")[0]
+        lines.append(f"| {chapter} | {kernel(step, name)} | {idea(step)} | {rate(step)} |")
     return "\n".join(lines) + "\n"
 
 
