@@ -252,14 +252,14 @@ class Tally:
             kind = SharedCost if shared else Cost
             before = self.costs.get(place, (0,) * len(counts))
             self.costs[place] = kind(*(a + b for a, b in zip(before, counts)))
+            under = id(event.instruction) in self.code.under
+            if under:
+                self.inactive -= counts[0]
             if opcode == "cp":
                 continue  # counted by `Copies`
             self.counters[PIPE] += kind(*counts).wavefronts
             if event.kind not in KINDS:
                 continue
-            under = id(event.instruction) in self.code.under
-            if under:
-                self.inactive -= counts[0]
             names = [metrics.REQUESTS, "", metrics.SECTORS, "", "", "", metrics.TAGS]
             if shared:
                 names = [metrics.SHARED_INSTRUCTIONS, metrics.WAVEFRONTS, metrics.CONFLICTS]

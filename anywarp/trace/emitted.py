@@ -15,7 +15,7 @@ from .. import ptx
 from ..analysis.fillers import fillers
 from ..analysis.folding import Folding, Part, fold
 from ..analysis.multiply_adds import multiply_adds
-from ..analysis.predication import predicated
+from ..analysis.predication import is_copy, predicated
 from ..ptx.calls.functions import linked
 from ..ptx.text import isa
 from ..ptx.text.contraction import explicit
@@ -26,11 +26,11 @@ MATRIX = ("ldmatrix", "stmatrix")
 
 class Emitted:
     """`parts`: the accesses that an access becomes, where it does not stay as written.
-    `multiply_adds`: how many an instruction is. `under`: predicated accesses of shared memory and
-    stores to global memory; `passed`: for each instruction that warps come by, how many of these
-    they execute under predicates there, as "ld" and "st" of shared memory and "" of global memory.
-    `shared`: what the machine has as LDS and STS, which reach the own block's shared memory and no
-    other. `functions`: the kernel and those that it calls."""
+    `multiply_adds`: how many an instruction is. `under`: predicated accesses of shared memory,
+    copies of cp.async and stores to global memory; `passed`: for each instruction that warps come
+    by, how many of these they execute under predicates there, as "ld" and "st" of shared memory and
+    "" of the others. `shared`: what the machine has as LDS and STS, which reach the own block's
+    shared memory and no other. `functions`: the kernel and those that it calls."""
 
     def __init__(self, entry: ptx.Entry, folded: bool):
         self.parts: dict[int, tuple[Part, ...]] = {}
@@ -65,10 +65,11 @@ class Emitted:
         """Whoever comes to the instruction `at` executes the body, active or not."""
         for i in body:
             kind = isa.lookup(i).memory
-            if i.opcode in MATRIX or kind not in KINDS or isa.lookup(i).kind not in KINDS:
+            copies = is_copy(i)
+            if i.opcode in MATRIX or (not copies and {kind, isa.lookup(i).kind} - KINDS.keys()):
                 continue
-            shared = isa.space(i) == "shared"
-            if shared or (isa.space(i) == "global" and kind == "store"):
+            shared = isa.space(i) == "shared" and not copies
+            if shared or copies or (isa.space(i) == "global" and kind == "store"):
                 what = KINDS[kind] if shared else ""
                 self.passed.setdefault(id(at), Counter())[what] += len(self.parts.get(id(i), "1"))
                 self.under.add(id(i))

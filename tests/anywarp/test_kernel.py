@@ -10,6 +10,7 @@ import anywarp
 from anywarp import gpu, ptx
 from anywarp.arguments import Declared, converter
 from anywarp.kernel import Kernel, choose_device
+from anywarp.ptx import MemoryFault
 from anywarp.tensor_map import TensorMap
 from tests.stand_in import StandIn
 
@@ -105,6 +106,13 @@ def test_dynamic_shared_memory(device):
     x = np.arange(64, dtype=np.float32)
     Kernel(DYNAMIC, "reverse")(1, 64, (x,), device, shared_mem=256)
     assert x.tolist() == list(range(63, -1, -1))
+
+
+def test_dynamic_shared_memory_that_no_launch_gave():
+    for size, hint in (0, "(0 bytes); a launch gives it some: shared_mem="), (252, "(252 bytes)"):
+        with pytest.raises(MemoryFault) as fault:
+            Kernel(DYNAMIC, "reverse")(1, 64, (np.zeros(64, np.float32),), shared_mem=size)
+        assert str(fault.value).partition("\n")[0].endswith(hint)
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -185,6 +185,18 @@ def cases() -> list[Case]:
     return [load(name) for name in names()]
 
 
+def write_module(name: str, title: str, said: dict, ptx: str) -> None:
+    """Make the file of a module that another compiler made, without addresses of the machine where
+    it was made."""
+    ptx = re.sub(r'(\.file\s+\d+ )"[^"]*?([\w.]+)"', r'\1"\2"', ptx)
+    ptx = re.sub(r"(?m)^[ \t]*\.section\s+\.debug_(?!str).*\n?\s*\{[^}]*\}[ \t]*\n?", "", ptx)
+    ptx = re.sub(r"(?m)[ \t]*//.*$", "", ptx)  # comments and directories
+    ptx = re.sub(r"\n\s*\n+", "\n", ptx).strip()
+    head = [title, "", *(f"{key}: {value}" for key, value in said.items())]
+    text = "\n".join(f"// {line}".rstrip() for line in head)
+    (FOLDER / f"{name}.ptx").write_text(f"{text}\n{ptx}\n", encoding="utf-8")
+
+
 @functools.cache
 def load(name: str) -> Case:
     """The case of a file. Raises ValueError, with its name, for a header that is not as above."""

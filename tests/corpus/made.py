@@ -7,7 +7,6 @@ below. What a GPU makes of them is recorded as for the others.
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import NamedTuple
 
 import triton
@@ -16,7 +15,8 @@ from numba import cuda, float32, int32
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-FOLDER = Path(__file__).parent
+from . import write_module
+
 PTX = 86  # its version, which drivers of CUDA 12.7 and later take
 MADE = {}
 
@@ -522,17 +522,6 @@ def array_arguments(text: str) -> str:
     return "; ".join(parts)
 
 
-def write(name: str, title: str, said: dict, ptx: str) -> None:
-    """A file of the corpus. Addresses of the machine where it was made are left out."""
-    ptx = re.sub(r'(\.file\s+\d+ )"[^"]*?([\w.]+)"', r'\1"\2"', ptx)
-    ptx = re.sub(r"(?m)^[ \t]*\.section\s+\.debug_(?!str).*\n?\s*\{[^}]*\}[ \t]*\n?", "", ptx)
-    ptx = re.sub(r"(?m)[ \t]*//.*$", "", ptx)  # comments and directories
-    ptx = re.sub(r"\n\s*\n+", "\n", ptx).strip()
-    head = [title, "", *(f"{key}: {value}" for key, value in said.items())]
-    text = "\n".join(f"// {line}".rstrip() for line in head)
-    (FOLDER / f"{name}.ptx").write_text(f"{text}\n{ptx}\n", encoding="utf-8")
-
-
 def main() -> None:
     for name, (function, title, types, constants, said, options) in MADE.items():
         names = [x for x in function.arg_names if x not in constants]
@@ -550,14 +539,14 @@ def main() -> None:
         if about.shared:
             head["dynamic shared"] = about.shared
         head |= {key: value for key, value in said.items() if key not in head}
-        write(name, title, head, ptx)
+        write_module(name, title, head, ptx)
     for name, (function, title, _, types, said, args) in NUMBA.items():
         ptx, _ = cuda.compile_ptx(function, types, cc=(9, 0), lineinfo=True)
         entry = re.search(r"\.entry (\w+)", ptx)[1]
         ptx = ptx.replace(entry, function.__name__)
         head = {"family": "Numba", "kernel": function.__name__, **said,
                 "args": array_arguments(args)}  # fmt: skip
-        write(name, title, head, ptx)
+        write_module(name, title, head, ptx)
 
 
 if __name__ == "__main__":

@@ -284,7 +284,8 @@ class Space:
         home = nearest(self.allocations, address)
         if home is None:
             return f"address {address:#x}; there is no {self.name} allocation"
-        return f"address {address:#x}, {distance(home, address, self.named(home, address))}"
+        hint = "" if home.size or self.name != "shared" else "; a launch gives it some: shared_mem="
+        return f"address {address:#x}, {distance(home, address, self.named(home, address))}{hint}"
 
     def named(self, home: Allocation, address: int) -> str:
         """What a reader calls the place, as far as `run` was told, or the allocation's name."""
