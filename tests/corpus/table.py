@@ -23,6 +23,7 @@ PATH = corpus.FOLDER / "README.md"
 SHOWN = 5  # at most, of what a kernel alone has
 # Kernels that have nothing alone -> why they are here; modules are here as what compilers make.
 REASONS = {
+    "async_copy": "two stages of a pipeline, which its picture tells one by one",
     "bug_divergent_barrier": "threads of one warp part at a barrier, which compute-sanitizer sees",
     "bug_fence_missing": "the flag is an atomic, and a fence alone is missing",
     "contract_forms": "which products are fused: negated, with several uses, two in a sum",

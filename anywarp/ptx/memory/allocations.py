@@ -136,8 +136,8 @@ class Space:
             later = self.load(address + half * size, mask, size, half)
             return self.load(address, mask, size, half) + later
         words = self.views[size].reshape(-1, count)
-        # "clip" lets any address pass
-        if mask is None and self._same_in_rows(address):
+        # "clip" lets any address pass. Addresses of rows, each a block's, may be the same in all:
+        if mask is None and address.shape[0] == 1 < len(self.row) and self.row.shape[1] == 1:
             index = address[0] >> _SHIFT[size * count]
             values = words.reshape(len(self.row), -1, count).take(index, axis=1, mode="clip")
         else:
@@ -165,10 +165,6 @@ class Space:
             np.ndarray(shape, UNSIGNED[size], self.data, first + n * size, strides)
             for n in range(count)
         ]
-
-    def _same_in_rows(self, address: Array) -> bool:
-        """Whether there are rows, each a block's, and the addresses do not depend on the block."""
-        return address.shape[0] == 1 < self.row.shape[0] and self.row.shape[1] == 1
 
     def store(self, address: Array, mask: Mask, values: Sequence[Array], size: int) -> None:
         """Of several threads that write one address, the last wins (PTX leaves it open)."""

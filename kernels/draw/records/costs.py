@@ -19,6 +19,7 @@ from ...records import RECORDED_ON, counters, results, stalls
 from ...records.table import html_table, table as text_table
 from .plots import label_of
 
+DASH, SIDES = "–", {"<": "left", ">": "right"}
 Steps = Sequence[Step] | Mapping[Step, str]  # with what their columns are called
 
 
@@ -30,13 +31,19 @@ class Table:
     caption: str
 
     def __repr__(self) -> str:
-        align = "<" + ">" * (len(self.rows[0]) - 1)
-        return f"{text_table(self.rows, align)}\n\n{self.caption}".strip()
+        return f"{text_table(self.rows, self._sides())}\n\n{self.caption}".strip()
 
     def _repr_html_(self) -> str:
-        right = "text-align:right;padding-left:.6em"
-        styles = ["text-align:left", *(right for _ in self.rows[0][1:])]
+        first, *others = (f"text-align:{SIDES[side]}" for side in self._sides())
+        styles = [first, *(f"{other};padding-left:.6em" for other in others)]
         return boxed(html_table("", self.rows, styles), "Table", self.caption)
+
+    def _sides(self) -> str:
+        """One of SIDES for each column: words are at the left, as the first column, numbers at the
+        right."""
+        numbers = ([x.lstrip("+-< ")[:1].isdigit() for x in said if x != DASH]
+                   for said in [*zip(*self.rows[1:])][1:])  # fmt: skip
+        return "<" + "".join("<>"[2 * sum(each) > len(each)] for each in numbers)
 
 
 def table(head: Sequence[Any], *rows: Sequence[Any], caption: str = "") -> Table:
@@ -142,7 +149,7 @@ def _order(part: str) -> tuple[bool, bool, str]:
 def _said(cell: Any) -> str:
     """A cell in words."""
     if cell is None or cell != cell:
-        return "–"
+        return DASH
     return format(cell, ".3g" if isinstance(cell, float) else "," if isinstance(cell, int) else "")
 
 

@@ -68,8 +68,16 @@ def test_a_table_says_the_same_in_both_forms():
     made = table(
         ("n", "speed", "of it"), (4096, 8.9123, None), ("<a>", 1.0, "yes"), caption="Here."
     )
-    assert repr(made).splitlines()[1:3] == ["4,096   8.91      –", "<a>        1    yes"]
+    assert repr(made).splitlines()[1:3] == ["4,096   8.91  –", "<a>        1  yes"]
     assert repr(made).endswith("\n\nHere.")
     html = made._repr_html_()
     for text in "<th", "8.91", "&lt;a&gt;", "–", "<figcaption>Here.", "4,096":
         assert text in html
+
+
+def test_words_stand_at_the_left_and_numbers_at_the_right():
+    made = table(["", "of", "+", "apart"], ["a", "a name", -1, "yes"], ["b", "2 names", 12.5, None])
+    assert repr(made).splitlines()[1:3] == ["a  a name     -1  yes", "b  2 names  12.5  –"]
+    cells = made._repr_html_().partition("<tbody>")[2].split("<td ")[1:5]
+    sides = [cell.partition("text-align:")[2].partition(";")[0].partition('"')[0] for cell in cells]
+    assert sides == ["left", "left", "right", "left"]
