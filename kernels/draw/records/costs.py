@@ -41,7 +41,7 @@ class Table:
     def _sides(self) -> str:
         """One of SIDES for each column: words are at the left, as the first column, numbers at the
         right."""
-        numbers = ([x.lstrip("+-< ")[:1].isdigit() for x in said if x != DASH]
+        numbers = ([x.lstrip("+-< ")[:1].isdigit() for x in said if x.strip(DASH)]
                    for said in [*zip(*self.rows[1:])][1:])  # fmt: skip
         return "<" + "".join("<>"[2 * sum(each) > len(each)] for each in numbers)
 
