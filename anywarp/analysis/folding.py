@@ -35,6 +35,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -132,16 +133,18 @@ def _met(states: list[_State]) -> _State:
     """What holds whichever way was taken."""
     if not states:
         return _State({}, {})
-    values = {
-        name: known.pop() if len(known) == 1 else ((name, next(VERSIONS)), 0)
-        for name in {name for state in states for name in state.values}
-        if (known := {state.values.get(name, ((name, 0), 0)) for state in states})
-    }
-    first, *others = (state.loads for state in states)
+    first, *others = states
+    alike = functools.reduce(
+        operator.and_, (x.values.items() for x in others), first.values.items()
+    )
+    values = dict(alike)
+    for name in {name for state in states for name in state.values} - values.keys():
+        known = {state.values.get(name, ((name, 0), 0)) for state in states}
+        values[name] = known.pop() if len(known) == 1 else ((name, next(VERSIONS)), 0)
     loads = {
         key: group
-        for key, group in first.items()
-        if group[0].size not in NARROW and all(other.get(key) is group for other in others)
+        for key, group in first.loads.items()
+        if group[0].size not in NARROW and all(x.loads.get(key) is group for x in others)
     }
     return _State(values, loads)
 

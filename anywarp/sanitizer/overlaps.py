@@ -172,10 +172,6 @@ class Overlaps(Waits):
         """Whether two operations add to what is there, in whichever order."""
         return adds(event.instruction) and adds(self.holder(record)[1])
 
-    def by_copy(self, event: Access | Issued, record: int) -> bool:
-        """Whether a copy made the record."""
-        return self.holder(record)[1].opcode == "cp"
-
     def unknown(self, lanes: Touched, at: Ints, row: Ints, column: Ints, record: Ints) -> Ints:
         """Which of these lanes do not know that what has a column, in the blocks `row`, is done up
         to the record. Any lane speaks for its warp where the warp acts together."""
@@ -235,4 +231,5 @@ class Overlaps(Waits):
                 "which {them} writes at {there} with no fence.proxy.async before the barrier in "
                 "between"
             )
-            self.tell(lanes, at, record[at], "race", which, self.by_copy)
+            by_copy = lambda _, record: self.holder(record)[1].opcode == "cp"  # made the record
+            self.tell(lanes, at, record[at], "race", which, by_copy)

@@ -40,7 +40,7 @@ def factors(a: Array, b: Array, full: bool, ftz: bool) -> Any:
 
 
 def wave(x: Array, quarters: int) -> Any:
-    """sin(x + quarters * pi / 2) as MUFU.SIN and MUFU.COS come to it.
+    """sin(x + quarters * pi / 2) of float32 angles in radians, as MUFU.SIN and MUFU.COS find it.
 
     ptxas turns the angle into turns, in float32 rounded towards zero; the unit cuts these to 25
     bits after the point, so that angles below 2**-25 turns have a sine of 0, and reads odd
@@ -55,16 +55,6 @@ def wave(x: Array, quarters: int) -> Any:
     y = np.sin(2 * np.pi * 2.0**-25 * within)
     negative = (n >> 24 & 1).astype(bool) ^ (np.signbit(r) & (quarters == 0))
     return np.where(finite, np.where(negative, -y, y), np.nan).astype(np.float32)
-
-
-def sine(x: Array) -> Array:
-    """MUFU.SIN of angles in radians, float32."""
-    return wave(x, 0)
-
-
-def cosine(x: Array) -> Array:
-    """MUFU.COS of angles in radians, float32."""
-    return wave(x, 1)
 
 
 def upper_word(x: Array) -> Array:
@@ -104,8 +94,8 @@ FUNCTIONS: dict[str, Elementwise] = {
     "rsqrt": in_double(inverse_root),
     "ex2": in_double(np.exp2),
     "lg2": in_double(np.log2),
-    "sin": sine,
-    "cos": cosine,
+    "sin": lambda x: wave(x, 0),
+    "cos": lambda x: wave(x, 1),
     "tanh": in_double(np.tanh),
 }
 DOUBLE: dict[tuple[str, bool], Elementwise] = {

@@ -116,11 +116,11 @@ def _postorder(starts: Iterable[int], after: Any) -> list[int]:
 def back_edges(after: Graph) -> list[tuple[int, int]]:
     """The jumps back (from, to), where every way to the first from block 0 passes the second (it
     dominates the first): loops. Blocks that nothing reaches have none."""
-    edges = []
+    edges, place = [], {n: at for at, n in enumerate(_postorder([0], after))} if after else {}
     for head, tails in enumerate(predecessors(after)):
-        if head == 0 or len(tails) > 1:  # what is jumped back to is entered elsewhere, too
-            elsewhere = reached([0], after, [head]) - {head}
-            edges += [(tail, head) for tail in tails if tail not in elsewhere]
+        later = [tail for tail in tails if place[tail] <= place[head]]  # no others can jump back
+        elsewhere = reached([0], after, [head]) - {head} if later else ()
+        edges += [(tail, head) for tail in later if tail not in elsewhere]
     return sorted(edges)
 
 
