@@ -114,7 +114,8 @@ def compile(
     if (zig := program()) is None:
         raise ImportError(f"clang is not here: pip install {WHEEL}")
     flags = [f"--cuda-gpu-arch={arch.replace('compute', 'sm')}", "-std=c++17"]
-    for option in re.sub(r"(^|\s)(-[DUI])\s+", r"\1\2", " ".join(options)).split():
+    apart = re.sub(r"(^|\0)(-[DUI])[\s\0]+", r"\1\2", "\0".join(options)).split("\0")
+    for option in filter(None, apart):
         matches = ((re.fullmatch(p, option.lstrip("-")), flag) for p, flag in OPTIONS.items())
         found = next(((match, flag) for match, flag in matches if match), None)
         if found is None:

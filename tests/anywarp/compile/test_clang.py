@@ -142,6 +142,8 @@ def test_options_are_those_of_nvrtc(hidden):
     assert "fma.rn.f32" in plain and "div.rn.f32" in plain
     quick = Kernel(source, "f", ["--define-macro=VALUE=3", "-use_fast_math", "-fmad=false"]).ptx
     assert "fma" not in quick and "div.approx.ftz.f32" in quick and ".ftz" in quick
+    for spaced in ["-DVALUE=(1 + 2)"], ["-D", "VALUE=(1 + 2)"]:
+        assert Kernel(source, "f", spaced).ptx == Kernel(source, "f", ["-DVALUE=3"]).ptx
     with pytest.raises(CompileError, match="clang has not NVRTC's option --frob: leave it out"):
         Kernel(source, "f", ["--frob"])
 
