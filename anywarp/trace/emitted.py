@@ -64,13 +64,12 @@ class Emitted:
     def _predicate(self, at: ptx.Instruction, body: Iterable[ptx.Instruction]) -> None:
         """Whoever comes to the instruction `at` executes the body, active or not."""
         for i in body:
-            kind = isa.lookup(i).memory
-            copies = is_copy(i)
-            if i.opcode in MATRIX or (not copies and {kind, isa.lookup(i).kind} - KINDS.keys()):
-                continue
-            shared = isa.space(i) == "shared" and not copies
-            if shared or copies or (isa.space(i) == "global" and kind == "store"):
-                what = KINDS[kind] if shared else ""
+            does, copies = isa.lookup(i), is_copy(i)
+            plain = {does.memory, does.kind} <= KINDS.keys() and i.opcode not in MATRIX
+            shared = plain and isa.space(i) == "shared"
+            stores = plain and isa.space(i) == "global" and does.memory == "store"
+            if shared or stores or copies:
+                what = KINDS[does.memory] if shared else ""
                 self.passed.setdefault(id(at), Counter())[what] += len(self.parts.get(id(i), "1"))
                 self.under.add(id(i))
 

@@ -121,6 +121,7 @@ LONG = "mul.f32 %f4, %f4, %f3;" * 24
     (f"A; @%p1 bra L; st.shared.f32 [%r9], %f4; {LONG} L: B;", [4, 4]),
     (f"A; @%p1 bra L; add.s32 %r16, %r16, %r8; {LONG} L: B;", [4, 4]),
     ("M: A; add.s32 %r8, %r8, 1; setp.lt.s32 %p1, %r8, 9; @%p1 bra M; B;", [4, 4]),
+    (f"mov.u32 %r16, %r9; A; @%p1 bra L; add.s32 %r16, %r16, %r8; {LONG} L: B;", [4, 4]),
 ])  # fmt: skip
 def test_loads_of_shared_memory_in_blocks_that_follow(body, widths):
     for n, name in enumerate("ABC", 1):

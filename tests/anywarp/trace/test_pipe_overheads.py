@@ -134,6 +134,17 @@ def test_a_shared_load_that_no_lane_takes_part_in():
     assert not +kernel.trace(1, 64, (args[0], 1), shared_mem=256).beside
 
 
+def test_a_copy_that_no_lane_makes():
+    """A wavefront of each warp: measured, `pipeline_of_three` of the corpus."""
+    copy = "{.reg .pred p; setp.gt.s32 p, %2, 0; @p cp.async.ca.shared.global [%0], [%1], 4;}"
+    body = f'asm volatile("{copy} cp.async.wait_all;" :: "r"(a), "l"(out + t), "r"(n) : "memory");'
+    kernel = Kernel(PRE + STS + body + OWN + "}", "k")
+    none, all_ = (
+        kernel.trace(1, 64, (np.zeros(64, np.int32), n), shared_mem=256).beside for n in (0, 1)
+    )
+    assert none[pipe_overheads.INACTIVE] == all_[pipe_overheads.INACTIVE] + 2
+
+
 WMMA = """
 extern "C" __global__ void k(int* out)
 {{
