@@ -79,6 +79,26 @@ extern "C" __global__ void message(int* out)
 }
 """
 
+# what block 0 leaves by an atomic, block 1 reads, which has passed a fence before already
+EXCHANGED = """\
+extern "C" __global__ void publish(int* flag, int* data, int* out)
+{
+    if (threadIdx.x == 0 && blockIdx.x == 1)
+        __threadfence();
+    if (threadIdx.x == 0 && blockIdx.x == 0) {
+        atomicExch(data, 7);
+        __threadfence();
+        atomicExch(flag, 1);
+    }
+    if (threadIdx.x == 0 && blockIdx.x == 1) {
+        while (atomicAdd(flag, 0) == 0)
+            ;
+        __threadfence();
+        out[0] = data[0];
+    }
+}
+"""
+
 # what block 0 tells block 1, block 1 tells block 2
 CHAIN = """\
 extern "C" __global__ void chain(int* flag, int* data, int* out)
@@ -394,6 +414,12 @@ release without the warp: race
     data[threadIdx.x] = threadIdx.x; // other
     - __syncwarp();
     out[threadIdx.x - 32] = data[63 - threadIdx.x]; // fault
+== EXCHANGED publish 2 32 0 zero:int[1] zero:int[1] out:int[1]
+an atomic, a fence and a flag:
+an atomic and a flag, no fence of its thread: race
+    atomicExch(data, 7); // other
+    - #2 __threadfence();
+    out[0] = data[0]; // fault
 == CHAIN chain 3 32 0 zero:int[3] out:int[1] out:int[1]
 chain:
 == CHAIN chain 3 32 0 zero:int[4] out:int[1] out:int[1]
