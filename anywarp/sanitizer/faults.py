@@ -125,9 +125,10 @@ class Checker(Asynchronous):
             ("local", len(blocks) * self.threads, 0, False),
         ):
             self.shadows[space] = self.shadow(space, rows, group, flights)
-            # what is reserved, cooperative groups read before they write it
+            # what is reserved, cooperative groups read before they write it; arguments are passed
+            there = self.launch.allocations["arguments"]
             homes = (a for a in self.launch.allocations[space] if a.name != RESERVED)
-            self.shadows[space].empty(homes)
+            self.shadows[space].empty(a for a in homes if a not in there)
         if self.proxies:
             self.shadows["shared"].watch_proxy()
         new = MemoryBarriers(blocks, self)

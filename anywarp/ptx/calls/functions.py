@@ -2,7 +2,8 @@
 
 Functions stand behind the kernel in one row of program counters. A call puts the threads one
 frame deeper; the deepest run first, so that they meet again behind the call. What a function
-declares in .local and .param lies at a place of its own in memory that each thread has. One that
+declares in .local and .param lies at a place of its own in memory that each thread has: of a
+parameter whose address is taken, that is one in .local (PTX ISA, mov), and one it stays. One that
 can call itself again, directly or by way of others, has a frame for each depth instead: its
 registers and the addresses of its variables are put aside by a call and come back with the return.
 PTX ISA, chapters 9.7.12 (call, ret) and 7.1 (the function call interface).
@@ -89,9 +90,9 @@ class Layout:
 
 
 def lay_out_frames(
-    space: str, entry: Entry, functions: Any, depth: int, again: set[str], guard: int = 0
+    space: str, entry: Entry, functions: Any, depth: int, again: set[str], guard: int, first: int
 ) -> Any:
-    """Where the variables of a space lie in a thread's memory."""
+    """Where the variables of a space lie in a thread's memory, from `first` on."""
     owned = [
         (f.name, v)
         for f in (entry, *functions)
@@ -99,7 +100,7 @@ def lay_out_frames(
         for v in variables_of(f, space, f is entry)
         if v.size
     ]
-    allocations, size = lay_out([v for _, v in owned], guard=guard)
+    allocations, size = lay_out([v for _, v in owned], guard=guard, first=first)
     symbols = {(name, v.name): a.start for (name, v), a in zip(owned, allocations)}
     start, step = -(-size // 16) * 16, frame_size(space, [f for f in functions if f.name in again])
     for f in functions:

@@ -15,7 +15,7 @@ import functools
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -344,10 +344,10 @@ def run(
         declared.insert(0, Variable(RESERVED, "shared", "b8", 16, RESERVED_BYTES))
     shared, shared_size = allocations.lay_out(declared, shared_mem, apart)
     depth = calls.deepest(program.functions, program.again)
-    layouts = local, arguments = tuple(
-        calls.lay_out_frames(space, entry, program.functions, depth, program.again, apart)
-        for space in ("local", "param")
-    )
+    frames = entry, program.functions, depth, program.again, apart
+    local = calls.lay_out_frames("local", *frames, 0)
+    arguments = calls.lay_out_frames("param", *frames, local.size + max(apart, 16))
+    stack = [*local.allocations, *arguments.allocations]
     symbols: dict[Any, int] = held.starts | {a.name: a.start for a in shared}
     symbols |= {(entry.name, p.name): p.offset for p in entry.params}
     symbols |= calls.function_addresses(entry.functions) | local.symbols | arguments.symbols
@@ -360,21 +360,23 @@ def run(
     fixed = {"global": held.space, "const": constant, "param": param}
     if sink is not None:
         every = {name: tuple(space.allocations) for name, space in fixed.items()}
-        rows = {"shared": tuple(shared), "local": tuple(local.allocations)}
+        rows = {"shared": tuple(shared), "local": tuple(stack)}
+        rows["arguments"] = tuple(arguments.allocations)
         heap_end = held.heap.end if held.heap else 0
         sink(Launched(entry, grid, block, every | rows, heap_end, cluster[:3]))
     images = launching.images(args, held.starts)
     workspace = held.starts.get(launching.WORKSPACE, 0)
-    common = step_limit, Printer(write), held.heap, layouts, depth, shared_size, cluster
+    common = step_limit, Printer(write), held.heap, (local, arguments), depth, shared_size, cluster
     launch = Launch(*common, images, workspace)
     per_chunk = whole((DEEP_CHUNK_THREADS if program.again else CHUNK_THREADS) // threads, cluster)
 
     def begin(first: int, end: int) -> State:
         rows, in_rows = (end - first, threads), allocations.rowed_space
+        both = in_rows("local", stack, arguments.size, rows, names)
         spaces = fixed | {
             "shared": in_rows("shared", shared, shared_size, (rows[0], 1), names),
-            "local": in_rows("local", local.allocations, local.size, rows, names),
-            "arguments": in_rows("param", arguments.allocations, arguments.size, rows, names),
+            "local": both,
+            "arguments": replace(both, name="param", allocations=arguments.allocations),
         }
         blocks = block_numbers(first, end, grid, cluster)
         state = State([], spaces, blocks, grid, block, launch, program.size, sink, tolerant)

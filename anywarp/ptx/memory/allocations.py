@@ -366,16 +366,18 @@ def rowed_space(
     return Space(name, np.full(max(count * stride, 16), 0xFF, np.uint8), row, allocations, names)
 
 
-def lay_out(variables: Any, dynamic: int = 0, guard: int = 0) -> tuple[list[Allocation], int]:
-    """Offsets for declared variables in order; an extern array takes the `dynamic` bytes at
-    the end, on a 16-byte boundary as ptxas gives it. `guard` bytes between any two belong to
-    nobody. Returns the allocations and the size of the row."""
-    allocations, end = [], 0
+def lay_out(
+    variables: Any, dynamic: int = 0, guard: int = 0, first: int = 0
+) -> tuple[list[Allocation], int]:
+    """Offsets for declared variables in order, from `first` on; an extern array takes the
+    `dynamic` bytes at the end, on a 16-byte boundary as ptxas gives it. `guard` bytes between any
+    two belong to nobody. Returns the allocations and the size of the row."""
+    allocations, end = [], first
     for variable in sorted(variables, key=lambda v: v.size == 0):
         align = variable.align if variable.size else max(variable.align, 16)
         start = -(-end // align) * align
         size = variable.size or dynamic
         allocations.append(Allocation(variable.name, start, size))
         end = start + (size + guard if variable.size else 0)
-    last = max((a.end for a in allocations), default=0)
+    last = max((a.end for a in allocations), default=first)
     return allocations, max(last, end + dynamic)

@@ -23,7 +23,8 @@ class Launched:
     entry: Entry
     grid: Extent
     block: Extent
-    allocations: dict[str, tuple[Allocation, ...]]  # by space: global, shared, local, param
+    # by space: global, shared, local, param; "arguments" of calls are among those of local
+    allocations: dict[str, tuple[Allocation, ...]]
     heap: int = 0  # the end of what malloc gives out, in global memory; 0 if nobody calls it
     cluster: Extent = (1, 1, 1)  # blocks; those of one are neighbours in a chunk
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from harness import HEADER, cuda, entry, launch, number_occurs, run_cuda, vectors
 
-from anywarp import ptx
+from anywarp import Kernel, ptx
 from anywarp.ptx.calls import functions
 from anywarp.ptx.text.names import demangle
 
@@ -246,3 +246,39 @@ def test_only_shared_variables_that_a_kernel_reaches_take_its_memory():
     shared = [v for v in ptx.parse(text).entries["k"].variables if v.space == "shared"]
     assert [v.name for v in shared] == ["mine"]
     launch(text, "k", 2, 2, [])
+
+
+@pytest.mark.parametrize("again", ["", "@%p call.uni (back), second, (given);"])
+def test_a_parameter_whose_address_is_taken_is_local_memory(again):
+    """As clang reads structs that are passed by value, of functions that call themselves too. It
+    is there, other than a local variable that nobody has written."""
+    function = f"""
+.func (.param .b32 back) second(.param .align 8 .b8 given[16])
+{{
+.reg .b64 %a; .reg .b32 %x, %y; .reg .pred %p;
+.local .align 8 .b8 own[16];
+setp.ne.u32 %p, 1, 1;
+{again}
+mov.b64 %a, given;
+ld.local.b32 %x, [%a+4];
+cvta.local.u64 %a, %a;
+ld.b32 %y, [%a+12];
+add.u32 %x, %x, %y;
+st.param.b32 [back], %x;
+ret;
+}}"""
+    body = """
+.reg .b64 %o; .reg .b32 %t, %x;
+ld.param.u64 %o, [out];
+mov.u32 %t, %tid.x;
+{ .param .align 8 .b8 passed[16]; .param .b32 got;
+st.param.b32 [passed+4], %t;
+st.param.b32 [passed+12], 100;
+call.uni (got), second, (passed);
+ld.param.b32 %x, [got]; }
+mad.wide.u32 %o, %t, 4, %o;
+st.global.b32 [%o], %x;"""
+    kernel, out = Kernel.from_ptx(entry(body, "u64 out", module=function), "k"), np.zeros(40, "i4")
+    kernel(1, 40, [out])
+    assert out.tolist() == [*range(100, 140)]
+    assert kernel.sanitize(1, 40, [out]) == ()
