@@ -6,16 +6,18 @@ wgmma of the same shape may add to the same product. A wgmma.fence comes before 
 a thread, and before those with registers that others have written since the last one (PTX ISA,
 asynchronous warpgroup level matrix instructions).
 
-Compilers move values from register to register, and arithmetic past a fence, as they like; ptxas
-puts that right. So a copy is no use of a register, what it copies stays what it was, and a fence
-counts wherever it is between two wgmmas.
+Compilers move values from register to register, and arithmetic past a fence or a wait, as they
+like; ptxas puts that right. So a copy is no use of a register, what it copies stays what it was, and
+a fence counts wherever it is between two wgmmas. What arithmetic makes of a product is not to be used
+before the wait either; but to make it is no use, nor is it to keep registers in local memory, or to
+take them from there, as compilers do.
 """
 
 from __future__ import annotations
 
 import collections
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -38,12 +40,13 @@ class Product:
     factors: set[str]
     mask: np.ndarray
     younger: np.ndarray
+    made: set[str] = field(default_factory=set)  # the registers with what arithmetic made of sums
 
 
 @functools.lru_cache(maxsize=64)
 def uses(entry: Entry) -> dict[int, tuple[set[str], set[str]]]:
-    """id of an instruction -> what it reads and writes of the registers that wgmma has, and their
-    copies; wgmma itself is in there, and no instruction without."""
+    """id of an instruction -> what it reads and writes of the registers that wgmma has, their
+    copies, and what is made of them; wgmma itself is in there, and no instruction without."""
     code = instructions_of(entry)
     names = {
         name
@@ -54,12 +57,18 @@ def uses(entry: Entry) -> dict[int, tuple[set[str], set[str]]]:
     }
     copies: dict[str, list[str]] = collections.defaultdict(list)
     for i in code:
-        both = [*isa.written(i), *isa.read(i)] if i.opcode == "mov" else []
-        for name in both:
-            copies[name] += both
+        for name in isa.read(i) if makes(i) else ():
+            copies[name] += isa.written(i)
+        for name in isa.written(i) if i.opcode == "mov" else ():
+            copies[name] += isa.read(i)
     names = flow.reached(names, copies)
     used = {id(i): (set(isa.read(i)) & names, set(isa.written(i)) & names) for i in code}
     return {id(i): used[id(i)] for i in code if i.opcode == "wgmma" or any(used[id(i)])}
+
+
+def makes(i: Instruction) -> bool:
+    """Whether all that an instruction does is to make a value of others, or to keep one."""
+    return i.opcode == "mov" or isa.lookup(i).kind == "arithmetic" or isa.space(i) == "local"
 
 
 class Registers:
@@ -129,7 +138,7 @@ class Registers:
             busy = product.mask & mask
             same = product.instruction.modifiers[3] == i.modifiers[3]
             clash = product.sums & (factors if same else sums | factors)
-            clash |= product.factors & sums
+            clash |= product.factors & sums | product.made & (sums | factors)
             if clash and busy.any():
                 self.touch(product, min(clash), busy, i, "uses")
         younger = np.full(self.shape, -1)
@@ -153,8 +162,11 @@ class Registers:
         """A copy of a register that belongs to a product belongs to it too."""
         sources, targets = self.uses[id(i)]
         for product in self.products:
-            if product.sums & sources and (product.mask & mask).any():
-                product.sums |= targets
+            for owned in (product.sums, product.made):
+                if owned & sources and (product.mask & mask).any():
+                    owned |= targets
+            if not product.made & sources:
+                product.made -= targets
         for name in targets:
             self.written.pop(name, None)
             for source in sources & self.written.keys():
@@ -165,10 +177,14 @@ class Registers:
         read, written = self.uses[id(i)]
         for product in self.products:
             changed = (product.sums | product.factors) & written
-            here = changed or product.sums & read
-            if here and (busy := product.mask & mask).any():
-                self.touch(product, min(here), busy, i, "writes" if changed else "reads")
-        for name in written:
+            here = changed or (product.sums | product.made) & read
+            if not here:
+                product.made -= written
+            elif (busy := product.mask & mask).any():
+                if changed or not makes(i):
+                    self.touch(product, min(here), busy, i, "writes" if changed else "reads")
+                product.made |= written
+        for name in written if isa.space(i) != "local" else ():
             before = self.written.get(name)
             self.written[name] = (mask if before is None else before[0] | mask), i
 

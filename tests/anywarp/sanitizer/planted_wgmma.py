@@ -221,6 +221,40 @@ accumulators changed before the wait: tensor core registers
     = PENDING(1);
       asm volatile("neg.f32 %0, %0;" : "+f"(d[0])); // fault
       PENDING(0);
+what the compiler makes of accumulators before the wait:
+    = PENDING(0);
+      float twice, one, two;
+      asm volatile("add.f32 %0, %3, %3; mov.f32 %1, %0; mov.f32 %2, %0;"
+      "mov.f32 %1, 0f3F800000; cvt.rn.f32.u32 %2, %4;"
+      : "=&f"(twice), "=&f"(one), "=&f"(two) : "f"(d[0]), "r"(t));
+      out[t * 8] = one + two;
+      PENDING(0);
+      d[0] = twice;
+and what is made of them is used: tensor core registers
+    MULTIPLY(d, tile(stage[s], 1024), tile(stage[s] + 2048, 256)); // other
+    = PENDING(0);
+      float twice;
+      asm volatile("add.f32 %0, %1, %1;" : "=f"(twice) : "f"(d[0]));
+      out[t] = twice; // fault
+      PENDING(0);
+and what is made of them is multiplied with: tensor core registers
+    MULTIPLY(d, tile(stage[s], 1024), tile(stage[s] + 2048, 256)); // other
+    = PENDING(0);
+      unsigned a[4] = {};
+      float e[8] = {};
+      asm volatile("cvt.rzi.u32.f32 %0, %1;" : "=r"(a[0]) : "f"(d[0]));
+      FENCE;
+      MULTIPLY_REGISTERS(e, a, tile(stage[0] + 2048, 256)); // fault
+      GROUP;
+      PENDING(0);
+      d[0] += e[0];
+accumulators kept in local memory between products:
+    PENDING(1) --> PENDING(0)
+    + MULTIPLY(d, tile(stage[s], 1024), tile(stage[s] + 2048, 256));
+      for (int i = 0; i < 8; ++i)
+      asm volatile("{.local .b32 kept; st.local.f32 [kept], %1; ld.local.f32 %0, [kept];}"
+      : "=f"(d[i]) : "f"(d[i]));
+      MULTIPLY(d, tile(stage[s], 1024), tile(stage[s] + 2048, 256));
 no wgmma.fence: tensor core registers
     - FENCE;
     MULTIPLY(d, tile(stage[s], 1024), tile(stage[s] + 2048, 256)); // fault
