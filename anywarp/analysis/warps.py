@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from ..ptx.warps.warp import LANES, in_warps
 
-__all__ = ["LANES", "Active", "Ints", "Mask", "by_warp", "whole_mask"]
+__all__ = ["LANES", "Active", "Ints", "Mask", "by_warp", "in_warps", "whole_mask"]
 
 Active = ArrayLike | None  # which lanes take part: bools; None for all
 Ints = np.ndarray  # of int64

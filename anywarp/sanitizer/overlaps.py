@@ -35,6 +35,7 @@ class Overlaps(Waits):
             self.unfilled(lanes, np.zeros(lanes.cell.size, bool))
         if event.kind != "load":
             self.fill(lanes)
+            self.strays.keep(lanes)
 
     def fill(self, lanes: Touched) -> None:
         """A store, or an atomic operation, fills cells."""
@@ -64,6 +65,7 @@ class Overlaps(Waits):
         self.conflict(lanes, shadow.written, early | (value == shadow.value[lanes.cell]))
         self.conflicts(lanes, early, shadow.readers)
         self.fill(lanes)
+        self.strays.keep(lanes)
         shadow.supersede(lanes.cell)
         shadow.value[lanes.cell] = value
         if strong:
@@ -123,7 +125,7 @@ class Overlaps(Waits):
         if not undefined.any():
             return
         event = lanes.event
-        if event.instruction.opcode in LOADS:
+        if event.instruction.opcode in (*LOADS, "ldmatrix"):
             self.strays.loaded(lanes, undefined.reshape(-1, lanes.per_lane))
             return
         at = int(np.argmax(undefined))

@@ -99,6 +99,7 @@ class Shadow:
         self.cells = -(-size // grain)
         self.shape, total = (rows, self.cells), rows * self.cells
         self.filled: Any = None  # bool (cells,); None: everything is
+        self.stray: Any = None  # (cells,), once a value that nobody defined has come: `undefined`
         if group:  # others can reach it too
             self.written = zeros(total)
             self.value = zeros(total, UNSIGNED[grain])

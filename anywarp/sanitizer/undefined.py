@@ -3,9 +3,11 @@
 Compilers copy structs in words, padding included. So a load may read bytes that nobody wrote, if
 it reads others too and the undefined ones only go into a store (`undefined_registers`). They also
 load early what the source reads under a condition, such as what a function writes if it says so,
-and choose afterwards: a load is at fault once its value, or what is computed from it, matters. A
-lane that shuffles from one that takes no part gets an undefined value too; it is at fault when it
-stores that, or what is computed from it.
+and choose afterwards: a load is at fault once its value, or what is computed from it, matters. So is
+ldmatrix, and a row of a product depends on that row of its first factor, a column on that of the
+second: kernels load and multiply whole tiles, of which the last is filled in part. A lane that
+shuffles from one that takes no part gets an undefined value too; it is at fault when it stores
+that, or what is computed from it.
 """
 
 from __future__ import annotations
@@ -16,13 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.warps import LANES, Mask, whole_mask
+from ..analysis.fragments import Fragment, fragments
+from ..analysis.warps import LANES, Ints, Mask, in_warps, whole_mask
 from ..ptx.memory.events import Access, Chosen, Executed, Fault, WarpSync
 from ..ptx.text import isa
 from ..ptx.text.forms import elements
 from ..ptx.text.syntax import TYPE_BYTES, Instruction
-from .shadow import Touched
-from .static_facts import CodeFacts, Facts
+from .shadow import Touched, zeros
+from .static_facts import LOADS, CodeFacts, Facts
 
 # For each thread 0 where a value is defined; else the number of where it comes from, above an
 # address, or a lane. int64, of a shape that broadcasts to (B, T); None where all are defined.
@@ -43,6 +46,11 @@ def used_cells(instruction: Instruction, facts: Facts, grain: int) -> np.ndarray
     return np.array([[x >> 8 * n & (1 << 8 * grain) - 1 > 0 for n in each] for x in bits])
 
 
+def held_by(i: Instruction) -> dict[str, Fragment]:
+    """Which lane's registers hold which elements of the matrices of mma and ldmatrix."""
+    return fragments(".".join((i.opcode, *i.modifiers)))
+
+
 class Strays:
     """Registers that hold what nobody has defined.
 
@@ -57,6 +65,7 @@ class Strays:
         self.todo: list[Instruction] = []
         self.run: Any = None  # Executed
         self.load: Instruction | None = None  # the last one in this run that found undefined cells
+        self.stored: list[Stray] = []  # in shared or local memory, by the last access
 
     def begin(self, event: Executed | None) -> None:
         """A straight run of instructions begins; None: there is no more."""
@@ -68,10 +77,11 @@ class Strays:
     def loaded(self, lanes: Touched, undefined: np.ndarray) -> None:
         """A load has found cells that nobody wrote, (N, cells of a lane) of its N lanes."""
         i, event = lanes.event.instruction, lanes.event
-        used = used_cells(i, self.facts, lanes.shadow.grain)
-        # at fault, unless they are copied together with others
-        cells: Any = undefined.reshape(-1, *used.shape)
-        bad = cells & (used | cells.all((1, 2), keepdims=True))
+        bad: Any = undefined
+        if i.opcode in LOADS:  # at fault, unless they are copied together with others
+            used = used_cells(i, self.facts, lanes.shadow.grain)
+            cells: Any = undefined.reshape(-1, *used.shape)
+            bad = cells & (used | cells.all((1, 2), keepdims=True))
         if not bad.any():
             return
         if not self.lanes:
@@ -81,13 +91,55 @@ class Strays:
         if self.load is not i:  # it may be told of one space after the other
             self.set(i, isa.written(i), None, self.run.mask, weak=i.guard is not None)
             self.load = i
-        block, thread = lanes.block[:: lanes.per_lane], lanes.thread[:: lanes.per_lane]
-        address, number = lanes.address.reshape(bad.shape), self._origin(i, event.space)
-        for n, target in enumerate(elements(i.operands[0])):
+        place = lanes.block[:: lanes.per_lane], lanes.thread[:: lanes.per_lane]
+        told = lanes.address | self._origin(i, event.space)
+        if lanes.shadow.stray is not None:
+            told = either(lanes.shadow.stray[lanes.cell], told)
+        told, targets = np.where(bad, told.reshape(bad.shape), 0), elements(i.operands[0])
+        if i.opcode not in LOADS:
+            self._dealt(i, targets, told, place, lanes.shadow.grain)
+            return
+        for n, target in enumerate(targets):
             stray = np.zeros((len(event.blocks), event.threads), np.int64)
-            first = address[np.arange(len(bad)), n, bad[:, n].argmax(1)]
-            stray[block, thread] = np.where(bad[:, n].any(1), number | first, 0)
+            stray[place] = told[np.arange(len(bad)), n, bad[:, n].argmax(1)]
             self.set(i, isa.registers_in(target), stray, event.mask)
+
+    def _dealt(self, i: Instruction, targets: Any, told: Ints, place: Any, grain: int) -> None:
+        """ldmatrix has found undefined cells in rows, for which lanes give addresses."""
+        blocks, warps = len(self.run.blocks), -(-self.run.threads // LANES)
+        rows = np.zeros((blocks, warps * LANES, 8), np.int64)
+        rows[place] = np.repeat(told, grain, 1).reshape(-1, 8, 2).max(-1)
+        rows = rows.reshape(blocks, warps, LANES, 8)
+        for n, (target, held) in enumerate(zip(targets, held_by(i).values())):
+            stray = rows[:, :, 8 * n + held.row[0], held.column[0]].max(-1)
+            self._set_warps(i, target, stray)
+
+    def _multiplied(self, i: Instruction) -> None:
+        """mma: a row of the product depends on that of the first factor, a column on that of the
+        second, an element on that of the sum before."""
+        shape, strays = (len(self.run.blocks), self.run.threads), []
+        held = held_by(i)
+        for operand, where in ((1, held["A"].row), (2, held["B"].column)):
+            lines: Any = np.zeros((shape[0], -(-shape[1] // LANES), 16), np.int64)
+            for factor, line in zip(elements(i.operands[operand]), where[:, :, 0]):
+                stray = self._any(i, isa.registers_in(factor))
+                if stray is not None:
+                    stray = in_warps(np.broadcast_to(stray, shape), *shape)
+                    np.maximum.at(lines, np.s_[:, :, line], stray)
+            strays.append(lines)
+        rows, columns = strays
+        sums = [self._any(i, isa.registers_in(each)) for each in elements(i.operands[3])]
+        for n, target in enumerate(elements(i.operands[0])):
+            stray = rows[:, :, held["D"].row[n]].max(-1)
+            stray = either(stray, columns[:, :, held["D"].column[n]].max(-1))
+            if sums[n] is not None:
+                stray = either(stray, in_warps(np.broadcast_to(sums[n], shape), *shape))
+            self._set_warps(i, target, stray)
+
+    def _set_warps(self, i: Instruction, target: Any, stray: Ints) -> None:
+        """`set` a register to what is (blocks, warps, 32)."""
+        threads = stray.reshape(len(stray), -1)[:, : self.run.threads]
+        self.set(i, isa.registers_in(target), threads, self.run.mask)
 
     def shuffled(self, event: WarpSync) -> None:
         """Lanes have shuffled."""
@@ -127,10 +179,27 @@ class Strays:
     def accessed(self, event: Access | Fault, stays: bool) -> None:
         """A load, store or atomic operation, which may have a stray address or store a stray value;
         `stays`: in memory, and not on the way to a function."""
+        self.stored = []
         if self.lanes:
-            self._follow(event.instruction)
-            where = stays and event.kind != "load"
-            self._use(event.instruction, isa.read(event.instruction), event.mask, where)
+            i = event.instruction
+            self._follow(i)
+            names, where = [*isa.read(i)], stays and event.kind != "load"
+            if event.space in ("shared", "local") and i.opcode == "st" and len(i.operands) == 2:
+                self.stored = [self._any(i, isa.registers_in(x)) for x in elements(i.operands[1])]
+                names = [name for name in names if name not in isa.registers_in(i.operands[1])]
+            self._use(i, names, event.mask, where)
+
+    def keep(self, lanes: Touched) -> None:
+        """The store told of last has filled cells: those that got stray values are undefined."""
+        if any(x is not None for x in self.stored):
+            shape = len(lanes.event.blocks), lanes.event.threads
+            place = lanes.block[:: lanes.per_lane], lanes.thread[:: lanes.per_lane]
+            each = [np.broadcast_to(0 if x is None else x, shape)[place] for x in self.stored]
+            stray = np.repeat(np.stack(each, 1).ravel(), lanes.per_lane // len(each))
+            if lanes.shadow.stray is None:
+                lanes.shadow.stray = zeros(lanes.shadow.filled.size)
+            lanes.shadow.stray[lanes.cell] = stray
+            lanes.shadow.filled[lanes.cell] = stray == 0
 
     def _follow(self, until: Instruction | None) -> None:
         """What the instructions before that one do with stray values."""
@@ -142,6 +211,9 @@ class Strays:
             if i is self.load or not TOLD.isdisjoint(
                 (i.opcode, ".".join((i.opcode, *i.modifiers)))
             ):
+                continue
+            if i.opcode == "mma":
+                self._multiplied(i)
                 continue
             stray = None
             if not row.memory or row.kind == "matrix" or row.ends:  # else `accessed` knows

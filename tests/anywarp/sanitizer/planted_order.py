@@ -215,6 +215,42 @@ extern "C" __global__ void k(const int* in, int* out)
 }
 """
 
+# the product of tiles of 16 x 16 and 16 x 8, of which 13 rows and 3 columns are there
+TAIL = """\
+extern "C" __global__ void tail(int rows, int columns, const unsigned* A, const unsigned* B,
+                                float* C)
+{
+    __shared__ __align__(16) unsigned a[16][8], b[8][8];
+    __shared__ float c[16][8];
+    int t = threadIdx.x;
+    for (int i = t; i < rows * 8; i += 32)
+        a[i / 8][i % 8] = A[i];
+    for (int i = t; i < columns * 8; i += 32)
+        b[i / 8][i % 8] = B[i];
+    __syncwarp();
+    unsigned of_a[4], of_b[2], at_a, at_b;
+    at_a = (unsigned)__cvta_generic_to_shared(&a[t % 16][t / 16 * 4]);
+    at_b = (unsigned)__cvta_generic_to_shared(&b[t % 8][t / 8 % 2 * 4]);
+    float d[4] = {};
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(of_a[0]), "=r"(of_a[1]), "=r"(of_a[2]), "=r"(of_a[3]) : "r"(at_a));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(of_b[0]), "=r"(of_b[1]) : "r"(at_b));
+    for (int k = 0; k < 2; ++k) // and then of zeros
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+                     "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                     : "r"(k ? 0 : of_a[0]), "r"(k ? 0 : of_a[1]), "r"(k ? 0 : of_a[2]),
+                       "r"(k ? 0 : of_a[3]), "r"(k ? 0 : of_b[0]), "r"(k ? 0 : of_b[1]));
+    for (int i = 0; i < 4; ++i)
+        c[t / 4 + i / 2 * 8][t % 4 * 2 + i % 2] = d[i];
+    __syncwarp();
+    for (int i = t; i < 128; i += 32)
+        if (i / 8 < rows && i % 8 < columns)
+            C[i] = c[i / 8][i % 8];
+}
+"""
+
 LEAVES_EARLY = """\
 extern "C" __global__ void early(int n, const float* in, float* out)
 {
@@ -488,6 +524,14 @@ an index that nobody set: out of bounds, uninitialised
       out[64 + t] = in[value]; // fault
 one too many: uninitialised
     i < n ? some[i] : 0 --> i <= n ? some[i] : 0 // fault
+== TAIL tail 1 32 0 13 3 unsigned[128] unsigned[64] out:float[128]
+tiles filled in part:
+a row too many: uninitialised
+    : "=r"(of_a[0]), "=r"(of_a[1]), "=r"(of_a[2]), "=r"(of_a[3]) : "r"(at_a)); // fault
+    i / 8 < rows --> i / 8 <= rows
+a column too many: uninitialised
+    : "=r"(of_b[0]), "=r"(of_b[1]) : "r"(at_b)); // fault
+    i % 8 < columns --> i % 8 <= columns
 == LEAVES_EARLY early 1 64 0 50 float[66] out:float[64]
 leaves early:
 == LEAVES_EARLY early 1 64 0 64 float[70] out:float[64]
