@@ -194,9 +194,8 @@ class Checker(Asynchronous):
         else:
             self.read(lanes, strong)
         if strong and self.fences:
-            first = slice(None, None, lanes.per_lane)
-            cell, block, thread = lanes.cell[first], lanes.block[first], lanes.thread[first]
-            self.fences.meet(event, event.space, cell, block, thread, self.now())
+            cell = lanes.cell[:: lanes.per_lane]
+            self.fences.meet(event, event.space, cell, *lanes.who, self.now())
 
 
 def uses_proxy(opcode: str, *words: str) -> bool:

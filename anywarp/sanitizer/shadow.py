@@ -211,6 +211,11 @@ class Touched:
     row: np.ndarray  # the block of the chunk in whose memory the cell lies
     per_lane = 1  # cells of a thread, which are neighbours here
 
+    @property
+    def who(self) -> tuple[np.ndarray, np.ndarray]:
+        """The block and the thread of each, once for all its cells."""
+        return self.block[:: self.per_lane], self.thread[:: self.per_lane]
+
 
 class Lanes(Touched):
     """The active threads of an event."""

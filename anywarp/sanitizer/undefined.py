@@ -91,52 +91,46 @@ class Strays:
         if self.load is not i:  # it may be told of one space after the other
             self.set(i, isa.written(i), None, self.run.mask, weak=i.guard is not None)
             self.load = i
-        place = lanes.block[:: lanes.per_lane], lanes.thread[:: lanes.per_lane]
         told = lanes.address | self._origin(i, event.space)
         if lanes.shadow.stray is not None:
             told = either(lanes.shadow.stray[lanes.cell], told)
-        told, targets = np.where(bad, told.reshape(bad.shape), 0), elements(i.operands[0])
+        told = np.where(bad, told.reshape(bad.shape), 0)
         if i.opcode not in LOADS:
-            self._dealt(i, targets, told, place, lanes.shadow.grain)
+            self._dealt(i, told, lanes.who, lanes.shadow.grain)
             return
-        for n, target in enumerate(targets):
+        for n, target in enumerate(elements(i.operands[0])):
             stray = np.zeros((len(event.blocks), event.threads), np.int64)
-            stray[place] = told[np.arange(len(bad)), n, bad[:, n].argmax(1)]
+            stray[lanes.who] = told[np.arange(len(bad)), n, bad[:, n].argmax(1)]
             self.set(i, isa.registers_in(target), stray, event.mask)
 
-    def _dealt(self, i: Instruction, targets: Any, told: Ints, place: Any, grain: int) -> None:
+    def _dealt(self, i: Instruction, told: Ints, who: Any, grain: int) -> None:
         """ldmatrix has found undefined cells in rows, for which lanes give addresses."""
-        blocks, warps = len(self.run.blocks), -(-self.run.threads // LANES)
-        rows = np.zeros((blocks, warps * LANES, 8), np.int64)
-        rows[place] = np.repeat(told, grain, 1).reshape(-1, 8, 2).max(-1)
-        rows = rows.reshape(blocks, warps, LANES, 8)
-        for n, (target, held) in enumerate(zip(targets, held_by(i).values())):
-            stray = rows[:, :, 8 * n + held.row[0], held.column[0]].max(-1)
-            self._set_warps(i, target, stray)
+        rows = np.zeros((*self._warps(0).shape, 8), np.int64)
+        lanes = rows.reshape(len(rows), -1, 8)
+        lanes[who] = np.repeat(told, grain, 1).reshape(-1, 8, 2).max(-1)
+        for n, (target, held) in enumerate(zip(elements(i.operands[0]), held_by(i).values())):
+            self._set(i, target, rows[:, :, 8 * n + held.row[0], held.column[0]].max(-1))
 
     def _multiplied(self, i: Instruction) -> None:
         """mma: a row of the product depends on that of the first factor, a column on that of the
         second, an element on that of the sum before."""
-        shape, strays = (len(self.run.blocks), self.run.threads), []
-        held = held_by(i)
-        for operand, where in ((1, held["A"].row), (2, held["B"].column)):
-            lines: Any = np.zeros((shape[0], -(-shape[1] // LANES), 16), np.int64)
-            for factor, line in zip(elements(i.operands[operand]), where[:, :, 0]):
-                stray = self._any(i, isa.registers_in(factor))
-                if stray is not None:
-                    stray = in_warps(np.broadcast_to(stray, shape), *shape)
-                    np.maximum.at(lines, np.s_[:, :, line], stray)
-            strays.append(lines)
-        rows, columns = strays
-        sums = [self._any(i, isa.registers_in(each)) for each in elements(i.operands[3])]
-        for n, target in enumerate(elements(i.operands[0])):
-            stray = rows[:, :, held["D"].row[n]].max(-1)
-            stray = either(stray, columns[:, :, held["D"].column[n]].max(-1))
-            if sums[n] is not None:
-                stray = either(stray, in_warps(np.broadcast_to(sums[n], shape), *shape))
-            self._set_warps(i, target, stray)
+        held, lines = held_by(i), np.zeros((2, *self._warps(0).shape[:2], 16), np.int64)
+        for operand, line, at in zip(i.operands[1:], lines, (held["A"].row, held["B"].column)):
+            for factor, where in zip(elements(operand), at[:, :, 0]):
+                stray = self._warps(self._any(i, isa.registers_in(factor)))
+                np.maximum.at(line, np.s_[:, :, where], stray)
+        sums = [self._any(i, isa.registers_in(term)) for term in elements(i.operands[3])]
+        for target, term, row, column in zip(elements(i.operands[0]), sums, *held["D"][1:]):
+            stray = either(lines[0][:, :, row].max(-1), lines[1][:, :, column].max(-1))
+            self._set(i, target, either(self._warps(term), stray))
 
-    def _set_warps(self, i: Instruction, target: Any, stray: Ints) -> None:
+    def _warps(self, stray: Stray) -> np.ndarray:
+        """What threads have, as (blocks, warps, 32)."""
+        shape = len(self.run.blocks), self.run.threads
+        whole = np.broadcast_to(np.int64(0) if stray is None else stray, shape)
+        return in_warps(whole, *shape)
+
+    def _set(self, i: Instruction, target: Any, stray: Ints) -> None:
         """`set` a register to what is (blocks, warps, 32)."""
         threads = stray.reshape(len(stray), -1)[:, : self.run.threads]
         self.set(i, isa.registers_in(target), threads, self.run.mask)
@@ -193,8 +187,7 @@ class Strays:
         """The store told of last has filled cells: those that got stray values are undefined."""
         if any(x is not None for x in self.stored):
             shape = len(lanes.event.blocks), lanes.event.threads
-            place = lanes.block[:: lanes.per_lane], lanes.thread[:: lanes.per_lane]
-            each = [np.broadcast_to(0 if x is None else x, shape)[place] for x in self.stored]
+            each = [np.broadcast_to(0 if x is None else x, shape)[lanes.who] for x in self.stored]
             stray = np.repeat(np.stack(each, 1).ravel(), lanes.per_lane // len(each))
             if lanes.shadow.stray is None:
                 lanes.shadow.stray = zeros(lanes.shadow.filled.size)
@@ -212,16 +205,16 @@ class Strays:
                 (i.opcode, ".".join((i.opcode, *i.modifiers)))
             ):
                 continue
-            if i.opcode == "mma":
-                self._multiplied(i)
-                continue
             stray = None
             if not row.memory or row.kind == "matrix" or row.ends:  # else `accessed` knows
-                if row.stays:
+                if row.stays and i.opcode != "mma":
                     self._use(i, isa.read(i), self.run.mask)
                 if i.opcode not in ("vote", "redux"):
                     stray = self._any(i, isa.read(i))
-            self.set(i, isa.written(i), stray, self.run.mask, weak=i.guard is not None)
+            if i.opcode == "mma" and stray is not None:
+                self._multiplied(i)
+            else:
+                self.set(i, isa.written(i), stray, self.run.mask, weak=i.guard is not None)
 
     def set(
         self,
