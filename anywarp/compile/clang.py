@@ -30,6 +30,8 @@ FLAGS = [
     *("--target=x86_64-unknown-linux-gnu", "-xcuda", "--cuda-device-only", "-S", "-O3", "-o", "-"),
     *("-nocudainc", "-nocudalib", "-nostdinc", "-Wno-unknown-cuda-version", "-Wno-cuda-compat"),
     *("--cuda-feature=+ptx86", "-fdeclspec", "-gline-tables-only", "-ferror-limit=0"),
+    # A value that nobody set may be passed, as to a shuffle from a lane that has one.
+    *("-Xclang", "-no-enable-noundef-analysis"),
     *("-fdiagnostics-format=msvc", "-fno-show-column", "-fno-diagnostics-show-line-numbers"),
     # As NVRTC does: functions are inlined, arrays whose loops can be unrolled are registers, and
     # what is loaded or stored in a branch stays there.

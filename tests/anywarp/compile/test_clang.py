@@ -220,6 +220,28 @@ def test_a_kernel_of_much_is_the_same_by_both(monkeypatch, capsys):
 
 
 @there
+def test_a_shuffle_of_a_value_that_one_lane_alone_has(monkeypatch):
+    """clang took the branch for the way of all lanes, as it may: passing what nobody set is no
+    C++. But so kernels share what an atomic operation has given a lane."""
+    source = """
+__global__ void f(int* n, int* out)
+{
+    int first;
+    if (threadIdx.x % 32 == 3)
+        first = atomicAdd(n, 32);
+    out[threadIdx.x] = __shfl_sync(~0u, first, 3);
+}"""
+
+    def run():
+        n, out = np.zeros(1, np.int32), np.zeros(64, np.int32)
+        Kernel(source, "f")(1, 64, (n, out), device="interpreter")
+        return n[0], out.tolist()
+
+    by_nvrtc, by_clang = both(monkeypatch, run)
+    assert by_nvrtc == by_clang == (64, 32 * [0] + 32 * [32])
+
+
+@there
 @pytest.mark.parametrize(
     "call, ulps",
     [("expf(x)", 0), ("tanhf(x)", 0), ("exp10f(x)", 0), ("roundf(x)", 0), ("__logf(x)", 0)]
