@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..ptx.text import flow, isa
-from ..ptx.text.syntax import TYPE_BYTES, Entry, Instruction, Vector
+from ..ptx.text.syntax import TYPE_BYTES, Entry, Immediate, Instruction, Vector
 
 ALL = (1 << 64) - 1
 LOADS, STORES = {"ld", "ldu"}, {"st"}
@@ -24,6 +24,7 @@ class CodeFacts:
     code: Any  # Entry or Function
     first: int  # the number of its first instruction, counted through all parts
     demanded: dict[str, int]  # register -> the bits that anything but a copy makes use of
+    masked: set[str]  # registers that `and` with a constant has written
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,9 @@ def facts_of(entry: Entry) -> Facts:
     guessed: set[int] = set()
     for code in codes(entry):
         every = code.instructions
-        known = CodeFacts(code, len(number), demanded(every))
+        masks = (i for i in every if i.opcode == "and" and isinstance(i.operands[2], Immediate))
+        masked = {name for i in masks for name in isa.written(i)}
+        known = CodeFacts(code, len(number), demanded(every), masked)
         for i in every:
             number[id(i)], part[id(i)] = len(number), known
         guessed |= guesses(every)

@@ -103,6 +103,13 @@ class Strays:
             stray[lanes.who] = told[np.arange(len(bad)), n, bad[:, n].argmax(1)]
             self.set(i, isa.registers_in(target), stray, event.mask)
 
+    def _is_field(self, i: Instruction) -> bool:
+        """Whether an instruction puts what is defined into some bits of a register. That nobody
+        has set the others is as with padding."""
+        part = self.facts.part[id(i)]
+        stray = [name for name in isa.read(i) if (part, name) in self.lanes]
+        return i.opcode == "or" and len(stray) == 1 and stray[0] in part.masked
+
     def _dealt(self, i: Instruction, told: Ints, who: Any, grain: int) -> None:
         """ldmatrix has found undefined cells in rows, for which lanes give addresses."""
         rows = np.zeros((*self._warps(0).shape, 8), np.int64)
@@ -209,7 +216,7 @@ class Strays:
             if not row.memory or row.kind == "matrix" or row.ends:  # else `accessed` knows
                 if row.stays and i.opcode != "mma":
                     self._use(i, isa.read(i), self.run.mask)
-                if i.opcode not in ("vote", "redux"):
+                if i.opcode not in ("vote", "redux") and not self._is_field(i):
                     stray = self._any(i, isa.read(i))
             if i.opcode == "mma" and stray is not None:
                 self._multiplied(i)

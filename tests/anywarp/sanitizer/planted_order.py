@@ -186,6 +186,22 @@ extern "C" __global__ void swap(Item* out, int* keys)
 }
 """
 
+# setting a bit-field reads the others of its word, which nobody has set before
+FIELDS = """\
+struct Fields { unsigned key : 5, size : 11, rest : 16, last : 1, wide : 20; };
+extern "C" __global__ void fields(const int* in, int* out)
+{
+    __shared__ Fields box[64];
+    int t = threadIdx.x;
+    box[t].key = in[t];
+    box[t].size = 2 * t;
+    box[t].last = t;
+    box[t].wide = in[t];
+    __syncthreads();
+    out[t] = box[t ^ 1].key + box[t ^ 1].size + box[t ^ 1].last + box[t ^ 1].wide;
+}
+"""
+
 # what a function may not have set is read under a condition, which the compiler makes a choice
 # between values, all of which it loads
 FOUND = """\
@@ -501,6 +517,18 @@ a field that nobody set: uninitialised
     out[t] = box[t ^ 1]; // fault
 == STRUCTS_TWICE swap 1 64 0 out:double[128] out:int[64]
 structs, twice:
+== FIELDS fields 1 64 0 int[64] out:int[64]
+bit-fields:
+a bit-field that nobody set: uninitialised
+    - box[t].last = t;
+    - box[t].wide = in[t];
+    out[t] = box[t ^ 1].key // fault
+a word that nobody set, and bits of another: uninitialised
+    - box[t].last = t;
+    - box[t].wide = in[t];
+    = out[t] = box[t ^ 1].key + box
+      out[t] = ((int*)box)[2 * t + 1] | in[t]; // fault
+      atomicAdd(out + t, ((int*)box)[2 * t ^ 3] & 6 | ((int*)box)[2 * t ^ 5] & 9); // fault
 == FOUND k 1 64 0 int[64] out:int[192]
 a value that may not be set:
 the value is not asked for: uninitialised
