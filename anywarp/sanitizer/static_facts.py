@@ -14,7 +14,7 @@ from ..ptx.text import flow, isa
 from ..ptx.text.syntax import TYPE_BYTES, Entry, Immediate, Instruction, Vector
 
 ALL = (1 << 64) - 1
-LOADS, STORES = {"ld", "ldu"}, {"st"}
+LOADS, STORES = {"ld", "ldu"}, {"st", "stmatrix"}
 
 
 @dataclass(frozen=True, eq=False)

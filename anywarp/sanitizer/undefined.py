@@ -25,7 +25,7 @@ from ..ptx.text import isa
 from ..ptx.text.forms import elements
 from ..ptx.text.syntax import TYPE_BYTES, Instruction
 from .shadow import Touched, zeros
-from .static_facts import LOADS, CodeFacts, Facts
+from .static_facts import LOADS, STORES, CodeFacts, Facts
 
 # For each thread 0 where a value is defined; else the number of where it comes from, above an
 # address, or a lane. int64, of a shape that broadcasts to (B, T); None where all are defined.
@@ -47,7 +47,7 @@ def used_cells(instruction: Instruction, facts: Facts, grain: int) -> np.ndarray
 
 
 def held_by(i: Instruction) -> dict[str, Fragment]:
-    """Which lane's registers hold which elements of the matrices of mma and ldmatrix."""
+    """Which lane's registers hold which elements of the matrices of mma, ldmatrix, stmatrix."""
     return fragments(".".join((i.opcode, *i.modifiers)))
 
 
@@ -185,7 +185,7 @@ class Strays:
             i = event.instruction
             self._follow(i)
             names, where = [*isa.read(i)], stays and event.kind != "load"
-            if event.space in ("shared", "local") and i.opcode == "st" and len(i.operands) == 2:
+            if event.space in ("shared", "local") and i.opcode in STORES and len(i.operands) == 2:
                 self.stored = [self._any(i, isa.registers_in(x)) for x in elements(i.operands[1])]
                 names = [name for name in names if name not in isa.registers_in(i.operands[1])]
             self._use(i, names, event.mask, where)
@@ -193,9 +193,15 @@ class Strays:
     def keep(self, lanes: Touched) -> None:
         """The store told of last has filled cells: those that got stray values are undefined."""
         if any(x is not None for x in self.stored):
-            shape = len(lanes.event.blocks), lanes.event.threads
-            each = [np.broadcast_to(0 if x is None else x, shape)[lanes.who] for x in self.stored]
-            stray = np.repeat(np.stack(each, 1).ravel(), lanes.per_lane // len(each))
+            each, i = [self._warps(x) for x in self.stored], lanes.event.instruction
+            parts = np.stack(each, -1)
+            if i.opcode == "stmatrix":
+                parts = np.zeros((*each[0].shape, 8), np.int64)
+                for n, (x, held) in enumerate(zip(each, held_by(i).values())):
+                    parts[:, :, 8 * n + held.row[0], held.column[0]] = x[..., None]
+            parts = parts.reshape(len(parts), -1, parts.shape[-1])[lanes.who]
+            cells = np.repeat(parts, lanes.per_lane, 1).reshape(len(parts), lanes.per_lane, -1)
+            stray = cells.max(-1).ravel()
             if lanes.shadow.stray is None:
                 lanes.shadow.stray = zeros(lanes.shadow.filled.size)
             lanes.shadow.stray[lanes.cell] = stray
@@ -214,7 +220,7 @@ class Strays:
                 continue
             stray = None
             if not row.memory or row.kind == "matrix" or row.ends:  # else `accessed` knows
-                if row.stays and i.opcode != "mma":
+                if row.stays and i.opcode not in ("mma", "stmatrix"):
                     self._use(i, isa.read(i), self.run.mask)
                 if i.opcode not in ("vote", "redux") and not self._is_field(i):
                     stray = self._any(i, isa.read(i))

@@ -283,6 +283,19 @@ extern "C" __global__ void turned(int n, const int* in, int* out)
 TABLE = r"""
 == MATRICES turned 1 128 0 128 int[128] out:int[128]
 tiles of a warp:
+tiles of a warp, filled in part:
+    from[warp][lane] --> if (lane < 16) from[warp][lane]
+    = if (t == 0) {
+      if (lane % 4 < 2) {
+      out[t] = to[warp][lane];
+    - DRAIN(out, to, 512);
+tiles of a warp, a column too many: uninitialised
+    from[warp][lane] --> if (lane < 16) from[warp][lane]
+    : AT(&from[other][lane % 8 * 4]) : "memory"); // fault
+    = if (t == 0) {
+      if (lane % 4 < 3) {
+      out[t] = to[warp][lane];
+    - DRAIN(out, to, 512);
 ldmatrix before the barrier: race
     from[warp][lane] = in[t]; // other
     - __syncthreads();
