@@ -152,16 +152,14 @@ class Asynchronous(Overlaps):
         issued, shadow, actors = lanes.event, lanes.shadow, [lanes]
         if issued.instruction.opcode == "wgmma":  # the four warps, each by its first lane
             actors += [lanes.by(shift) for shift in range(LANES, WARPGROUP, LANES)]
-        early = np.zeros(lanes.cell.size, bool)
-        if shadow.flying is not None:
-            early = self.flying(lanes)
-            for warp in actors:
-                early |= self.unordered(warp, early)
+        early = self.flying(lanes)
+        for warp in actors:
+            early |= self.unordered(warp, early)
         self.unfilled(lanes, early)
         for warp in actors:
             bad = self.conflict(warp, shadow.written, early)
             self.conflicts(warp, early, shadow.strong)
-            if shadow.flying is not None:
+            if issued.space == "shared":
                 self.unfenced(warp, early | bad)
         if issued.space == "global":
             shadow.readers.add(lanes.cell, record)

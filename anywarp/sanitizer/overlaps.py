@@ -136,8 +136,6 @@ class Overlaps(Waits):
 
     def in_flight(self, lanes: Touched) -> Mask:
         """Where what runs on its own is not done, or not known to be."""
-        if lanes.shadow.flying is None:
-            return np.zeros(lanes.cell.size, bool)
         early = self.flying(lanes)
         early |= self.unordered(lanes, early)
         if lanes.event.kind != "load":
@@ -146,6 +144,8 @@ class Overlaps(Waits):
 
     def flying(self, lanes: Touched) -> Mask:
         """Where a copy is under way to."""
+        if lanes.shadow.flying is None:
+            return np.zeros(lanes.cell.size, bool)
         record = lanes.shadow.flying[lanes.cell]
         early = np.asarray(record > 0)
         where = np.flatnonzero(early)

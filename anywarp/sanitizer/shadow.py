@@ -99,7 +99,6 @@ class Shadow:
         self.cells = -(-size // grain)
         self.shape, total = (rows, self.cells), rows * self.cells
         self.filled: Any = None  # bool (cells,); None: everything is
-        self.stray: Any = None  # (cells,), once a value that nobody defined has come: `undefined`
         if group:  # others can reach it too
             self.written = zeros(total)
             self.value = zeros(total, UNSIGNED[grain])
@@ -111,6 +110,12 @@ class Shadow:
             self.read_mark = np.zeros(self.cells // STRETCH + 1, np.int64)
             self.put_off: list[tuple[Access, int]] = []  # with their stamps
             self.copied: Any = None  # see `asynchronous`
+
+    @functools.cached_property
+    def stray(self) -> np.ndarray:
+        """What values that nobody has defined have come to cells that are not filled: see
+        `undefined`."""
+        return zeros(self.filled.size)
 
     def watch_proxy(self) -> None:
         """Keep what `asynchronous` needs to know of each cell."""

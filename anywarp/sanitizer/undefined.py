@@ -1,13 +1,14 @@
 """Values that nobody has defined, on their way through registers.
 
 Compilers copy structs in words, padding included. So a load may read bytes that nobody wrote, if
-it reads others too and the undefined ones only go into a store (`undefined_registers`). They also
-load early what the source reads under a condition, such as what a function writes if it says so,
-and choose afterwards: a load is at fault once its value, or what is computed from it, matters. So is
-ldmatrix, and a row of a product depends on that row of its first factor, a column on that of the
-second: kernels load and multiply whole tiles, of which the last is filled in part. A lane that
-shuffles from one that takes no part gets an undefined value too; it is at fault when it stores
-that, or what is computed from it.
+it reads others too and the undefined ones only go into a store (`used_cells`). They also load
+early what the source reads under a condition, such as what a function writes if it says so, and
+choose afterwards. Kernels load and multiply whole tiles, of which the last is filled in part, and
+throw the rest away. So a load, ldmatrix too, is at fault once its value, or what is computed from
+it, matters: in a condition or an address, in global memory, or to others. What is stored in shared
+or local memory is undefined there; a row of a product depends on that row of its first factor, a
+column on that of the second. A lane that shuffles from one that takes no part gets an undefined
+value too; it is at fault when it stores that, or what is computed from it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from ..ptx.memory.events import Access, Chosen, Executed, Fault, WarpSync
 from ..ptx.text import isa
 from ..ptx.text.forms import elements
 from ..ptx.text.syntax import TYPE_BYTES, Instruction
-from .shadow import Touched, zeros
+from .shadow import Touched
 from .static_facts import LOADS, STORES, CodeFacts, Facts
 
 # For each thread 0 where a value is defined; else the number of where it comes from, above an
@@ -92,9 +93,8 @@ class Strays:
             self.set(i, isa.written(i), None, self.run.mask, weak=i.guard is not None)
             self.load = i
         told = lanes.address | self._origin(i, event.space)
-        if lanes.shadow.stray is not None:
-            told = either(lanes.shadow.stray[lanes.cell], told)
-        told = np.where(bad, told.reshape(bad.shape), 0)
+        told = either(lanes.shadow.stray[lanes.cell], told).reshape(bad.shape)
+        told = np.where(bad, told, 0)
         if i.opcode not in LOADS:
             self._dealt(i, told, lanes.who, lanes.shadow.grain)
             return
@@ -121,17 +121,18 @@ class Strays:
     def _multiplied(self, i: Instruction) -> None:
         """mma: a row of the product depends on that of the first factor, a column on that of the
         second, an element on that of the sum before."""
-        held, lines = held_by(i), np.zeros((2, *self._warps(0).shape[:2], 16), np.int64)
+        held = held_by(i)
+        lines: Any = np.zeros((2, *self._warps(0).shape[:2], 16), np.int64)
         for operand, line, at in zip(i.operands[1:], lines, (held["A"].row, held["B"].column)):
             for factor, where in zip(elements(operand), at[:, :, 0]):
-                stray = self._warps(self._any(i, isa.registers_in(factor)))
-                np.maximum.at(line, np.s_[:, :, where], stray)
+                index: Any = np.s_[:, :, where]
+                np.maximum.at(line, index, self._warps(self._any(i, isa.registers_in(factor))))
         sums = [self._any(i, isa.registers_in(term)) for term in elements(i.operands[3])]
         for target, term, row, column in zip(elements(i.operands[0]), sums, *held["D"][1:]):
             stray = either(lines[0][:, :, row].max(-1), lines[1][:, :, column].max(-1))
             self._set(i, target, either(self._warps(term), stray))
 
-    def _warps(self, stray: Stray) -> np.ndarray:
+    def _warps(self, stray: Stray) -> Any:
         """What threads have, as (blocks, warps, 32)."""
         shape = len(self.run.blocks), self.run.threads
         whole = np.broadcast_to(np.int64(0) if stray is None else stray, shape)
@@ -184,10 +185,10 @@ class Strays:
         if self.lanes:
             i = event.instruction
             self._follow(i)
-            names, where = [*isa.read(i)], stays and event.kind != "load"
+            names, where = isa.read(i), stays and event.kind != "load"
             if event.space in ("shared", "local") and i.opcode in STORES and len(i.operands) == 2:
                 self.stored = [self._any(i, isa.registers_in(x)) for x in elements(i.operands[1])]
-                names = [name for name in names if name not in isa.registers_in(i.operands[1])]
+                names = isa.registers_in(i.operands[0])
             self._use(i, names, event.mask, where)
 
     def keep(self, lanes: Touched) -> None:
@@ -202,8 +203,6 @@ class Strays:
             parts = parts.reshape(len(parts), -1, parts.shape[-1])[lanes.who]
             cells = np.repeat(parts, lanes.per_lane, 1).reshape(len(parts), lanes.per_lane, -1)
             stray = cells.max(-1).ravel()
-            if lanes.shadow.stray is None:
-                lanes.shadow.stray = zeros(lanes.shadow.filled.size)
             lanes.shadow.stray[lanes.cell] = stray
             lanes.shadow.filled[lanes.cell] = stray == 0
 
@@ -214,9 +213,7 @@ class Strays:
             row = isa.lookup(i)
             if i.guard is not None:
                 self._use(i, [i.guard.name], self.run.mask)
-            if i is self.load or not TOLD.isdisjoint(
-                (i.opcode, ".".join((i.opcode, *i.modifiers)))
-            ):
+            if i is self.load or TOLD & {i.opcode, ".".join((i.opcode, *i.modifiers))}:
                 continue
             stray = None
             if not row.memory or row.kind == "matrix" or row.ends:  # else `accessed` knows
@@ -230,12 +227,7 @@ class Strays:
                 self.set(i, isa.written(i), stray, self.run.mask, weak=i.guard is not None)
 
     def set(
-        self,
-        i: Instruction,
-        targets: Iterable[str],
-        stray: Stray,
-        mask: Mask | None,
-        weak: bool = False,
+        self, i: Instruction, targets: Iterable[str], stray: Stray, mask: Any, weak: bool = False
     ) -> None:
         """The threads of the mask now have stray values in these registers, or no more. weak: only
         some of them were written."""

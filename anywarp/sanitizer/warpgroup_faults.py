@@ -7,10 +7,10 @@ a thread, and before those with registers that others have written since the las
 asynchronous warpgroup level matrix instructions).
 
 Compilers move values from register to register, and arithmetic past a fence or a wait, as they
-like; ptxas puts that right. So a copy is no use of a register, what it copies stays what it was, and
-a fence counts wherever it is between two wgmmas. What arithmetic makes of a product is not to be used
-before the wait either; but to make it is no use, nor is it to keep registers in local memory, or to
-take them from there, as compilers do.
+like; ptxas puts that right. So a copy is no use of a register, what it copies stays what it was,
+and a fence counts wherever it is between two wgmmas. What arithmetic makes of a product is not to
+be used before the wait either; but to make it is no use, nor is it to keep registers in local
+memory, or to take them from there, as compilers do.
 """
 
 from __future__ import annotations
