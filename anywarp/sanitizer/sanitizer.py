@@ -16,8 +16,9 @@ initcheck, racecheck, synccheck), with these choices:
   by all lanes of its member mask. Threads that have left the kernel need not come, unless they
   passed the place by (see `convergence`).
 - Bytes that nobody wrote may be copied together with others, as the padding of a struct is, and
-  count as written then; and a lane may shuffle from one that is not there, if it stores nothing
-  made of it (see `undefined`).
+  count as written then. They may be loaded and computed with, such as the rest of a tile that is
+  filled in part, if nothing comes of it; and a lane may shuffle from one that is not there, if it
+  stores nothing made of it (see `undefined`).
 - Blocks are not ordered, whatever the order in which they run, but those of a cluster by its
   barrier and by memory barriers. The shared memory of another block is there from a barrier of the
   cluster on, and as long as the block is sure to be told of the access (see `cluster_faults`).

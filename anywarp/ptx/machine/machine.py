@@ -162,13 +162,7 @@ def turns(successors: dict[int, list[int]], size: int) -> Callable[[int], int] |
 
 
 def decode_function(
-    entry: Any,
-    function: Function,
-    slots: Slots,
-    start: int,
-    link: Linked,
-    blocks: Any,
-    successors: Any,
+    entry: Any, function: Function, slots: Slots, start: int, link: Linked, blocks: Any, ways: Any
 ) -> None:
     """Add the basic blocks of a function, and where each may lead."""
     if function.error is not None:
@@ -200,12 +194,12 @@ def decode_function(
         blocks[start + block.start] = BasicBlock(run, len(run), tuple(steps), end, function.name)
         after = [start + to for to in flow.targets(function, last)]
         after += [END] * (isa.lookup(last).ends == "leave")
-        successors[start + block.start] = after + [site.following] * flow.runs_on(last)
+        ways[start + block.start] = after + [site.following] * flow.runs_on(last)
     # bodies that do without a ret
     ret = Instruction("ret", (), (), None, False, 0, None)
     end = bind(ret, Site(slots, function, start, start + len(code), link), entry)
     blocks[start + len(code)] = BasicBlock((), 0, (), end, function.name)
-    successors[start + len(code)] = [END]
+    ways[start + len(code)] = [END]
 
 
 def endless(successors: dict[int, list[int]]) -> set[int]:
