@@ -32,7 +32,6 @@ from .static_facts import LOADS, STORES, CodeFacts, Facts
 # address, or a lane. int64, of a shape that broadcasts to (B, T); None where all are defined.
 Stray = Any
 DATA = 48  # bits of the address
-TOLD = {"shfl", "selp", "and.pred", "or.pred"}  # events say what these do
 
 
 def used_cells(instruction: Instruction, facts: Facts, grain: int) -> np.ndarray:
@@ -213,7 +212,7 @@ class Strays:
             row = isa.lookup(i)
             if i.guard is not None:
                 self._use(i, [i.guard.name], self.run.mask)
-            if i is self.load or TOLD & {i.opcode, ".".join((i.opcode, *i.modifiers))}:
+            if i is self.load or i.opcode == "shfl" or isa.chooses(i):  # of which events tell
                 continue
             stray = None
             if not row.memory or row.kind == "matrix" or row.ends:  # else `accessed` knows

@@ -258,9 +258,12 @@ def compute(i: Instruction, at: Site) -> Execute:
 
 
 def choose(i: Instruction, at: Site) -> Execute:
-    """selp, and `and` and `or` of predicates: the sink is told which of their sources matter."""
+    """What may not depend on all sources (`isa.chooses`): the sink is told which of them matter."""
     execute = compute(i, at)
-    readers = [at.slots.reader(x, np.bool_) for x in i.operands[3 if i.opcode == "selp" else 1 :]]
+    if not isa.chooses(i):
+        return execute
+    dtype = np.uint32 if "b32" in i.modifiers and i.opcode == "and" else np.bool_
+    readers = [at.slots.reader(x, dtype) for x in i.operands[3 if i.opcode == "selp" else 1 :]]
 
     def run(state: State, mask: Mask) -> None:
         if state.sink is not None:
@@ -273,7 +276,7 @@ def choose(i: Instruction, at: Site) -> Execute:
 
 CHOICES: dict[str, Any] = {
     "selp": lambda p: (p, ~p),
-    "and": lambda a, b: (b, a),
+    "and": lambda a, b: (b != 0, a != 0),
     "or": lambda a, b: (~b, ~a),
 }
 
@@ -281,7 +284,7 @@ CHOICES: dict[str, Any] = {
 # `execute(state, mask)`
 DECODERS = {
     **dict.fromkeys(OPS, compute),
-    **dict.fromkeys(("selp", "and.pred", "or.pred"), choose),
+    **dict.fromkeys(isa.CHOOSES, choose),
     **MEMORY,
     **COPIES,
     **BULK,

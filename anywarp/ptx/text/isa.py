@@ -14,12 +14,13 @@ from collections.abc import Callable, Container
 from typing import Any, NamedTuple
 
 from ..aliases import Elementwise, Operand
-from .syntax import Address, Instruction, Register, Vector
+from .syntax import Address, Immediate, Instruction, Register, Vector
 
 SPACES = ("global", "shared", "local", "const", "param")
 STRONG = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"}  # done as written
 CARRY = "%cc"  # stands for the carry flag among registers; PTX has no name for it
 CARRIED = {"addc", "subc", "madc"}  # these read it; what has a .cc writes it
+CHOOSES = ("selp", "and.pred", "or.pred", "and.b32")  # see `chooses`
 
 
 class Row(NamedTuple):
@@ -212,6 +213,13 @@ def spaces(i: Instruction) -> tuple[str, ...]:
 def space(i: Instruction) -> str:
     """The first of `spaces`, or ""."""
     return next(iter(spaces(i)), "")
+
+
+def chooses(i: Instruction) -> bool:
+    """Whether its result may not depend on all of its sources, as that of `and` with what is 0."""
+    known = any(isinstance(operand, Immediate) for operand in i.operands)
+    each = longest(CHOOSES, i.opcode, i.modifiers)
+    return bool(each) and not (each == "and.b32" and known)
 
 
 def kept(i: Instruction) -> bool:

@@ -531,6 +531,10 @@ a word that nobody set, and bits of another: uninitialised
       atomicAdd(out + t, ((int*)box)[2 * t ^ 3] & 6 | ((int*)box)[2 * t ^ 5] & 9); // fault
 == FOUND k 1 64 0 int[64] out:int[192]
 a value that may not be set:
+a value that a mask leaves out:
+    has ? value : -1 --> value & -(int)has
+a value that a mask lets through: uninitialised
+    has ? value : -1 --> value & -(int)!has // fault
 the value is not asked for: uninitialised
     has ? value : -1 --> value // fault
 asked the wrong way: uninitialised
