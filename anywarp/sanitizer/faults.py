@@ -57,6 +57,7 @@ class Checker(Asynchronous):
             events.Chosen: lambda event: self.strays.chosen(event),
             events.Heaped: self.heaped,
             events.ClusterBarrier: self.cluster_barrier,
+            events.Passed: lambda event: self.strays.passed(event, self.shadows["local"]),
         }
 
     def __call__(self, event: Any) -> None:
@@ -129,6 +130,7 @@ class Checker(Asynchronous):
             there = self.launch.allocations["arguments"]
             homes = (a for a in self.launch.allocations[space] if a.name != RESERVED)
             self.shadows[space].empty(a for a in homes if a not in there)
+        self.shadows["arguments"] = self.shadows["local"]
         if self.proxies:
             self.shadows["shared"].watch_proxy()
         new = MemoryBarriers(blocks, self)
@@ -167,7 +169,7 @@ class Checker(Asynchronous):
         shadow = self.shadows[event.space]
         if event.mask is not None and not event.mask.any():
             return
-        if event.space == "local":
+        if event.space in ("local", "arguments"):
             self.private(event, shadow)
             return
         strong = is_strong(event) or id(event.instruction) in self.facts.guesses

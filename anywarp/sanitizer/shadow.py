@@ -225,7 +225,7 @@ class Touched:
 class Lanes(Touched):
     """The active threads of an event."""
 
-    def __init__(self, event: Access | Landed, shadow: Shadow, space: str) -> None:
+    def __init__(self, event: Any, shadow: Shadow, space: str) -> None:
         self.event, self.shadow = event, shadow
         shape = len(event.blocks), event.threads
         self.mask = mask = None if event.mask is None else np.broadcast_to(event.mask, shape)

@@ -14,6 +14,7 @@ value too; it is at fault when it stores that, or what is computed from it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -21,11 +22,11 @@ import numpy as np
 
 from ..analysis.fragments import Fragment, fragments
 from ..analysis.warps import LANES, Ints, Mask, in_warps, whole_mask
-from ..ptx.memory.events import Access, Chosen, Executed, Fault, WarpSync
+from ..ptx.memory.events import Access, Chosen, Executed, Fault, Passed, WarpSync
 from ..ptx.text import isa
 from ..ptx.text.forms import elements
 from ..ptx.text.syntax import TYPE_BYTES, Instruction
-from .shadow import Touched
+from .shadow import Lanes, Shadow, Touched
 from .static_facts import LOADS, STORES, CodeFacts, Facts
 
 # For each thread 0 where a value is defined; else the number of where it comes from, above an
@@ -185,10 +186,24 @@ class Strays:
             i = event.instruction
             self._follow(i)
             names, where = isa.read(i), stays and event.kind != "load"
-            if event.space in ("shared", "local") and i.opcode in STORES and len(i.operands) == 2:
+            kept = event.space in ("shared", "local", "arguments") and len(i.operands) == 2
+            if kept and i.opcode in STORES:
                 self.stored = [self._any(i, isa.registers_in(x)) for x in elements(i.operands[1])]
                 names = isa.registers_in(i.operands[0])
             self._use(i, names, event.mask, where)
+
+    def passed(self, event: Passed, shadow: Shadow) -> None:
+        """A parameter has been copied, undefined values too, or one has been printed."""
+        if "stray" not in vars(shadow):  # there have been none
+            return
+        source = Lanes(replace(event, address=event.source), shadow, "local")
+        for table in (shadow.filled, shadow.stray) if event.address is not None else ():
+            table[Lanes(event, shadow, "local").cell] = table[source.cell]
+        stray = np.where(shadow.filled[source.cell], 0, shadow.stray[source.cell])
+        if event.address is None and stray.any():
+            here = np.zeros((len(event.blocks), event.threads), np.int64)
+            here[source.who] = stray.max()
+            self.report(event.instruction, *self.origins[(int(stray.max()) >> DATA) - 1], here)
 
     def keep(self, lanes: Touched) -> None:
         """The store told of last has filled cells: those that got stray values are undefined."""

@@ -99,7 +99,7 @@ class PipeOverheads:
 
     def access(self, event: ptx.Access) -> None:
         """What reaches other blocks takes wavefronts that no counter of shared memory has."""
-        if event.space in ("param", "const"):
+        if event.space in ("param", "const", "arguments"):
             return
         self.used[_blocks(event)] = True
         if event.rows is not None and event.kind in ("load", "store"):

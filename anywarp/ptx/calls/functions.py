@@ -20,6 +20,7 @@ import numpy as np
 from ..aliases import Array, Execute, Mask, Reader, Site, Slots, State
 from ..errors import PTXError
 from ..memory.allocations import FUNCTION_STEP, FUNCTION_WINDOW, Allocation, lay_out
+from ..memory.events import Passed
 from ..text import flow
 from ..text.forms import refuse
 from ..text.names import demangle
@@ -144,9 +145,12 @@ def words(param: Any) -> tuple[int, int]:
     return size, param.size // size
 
 
-def copy(state: State, source: Array, target: Array, param: Any, mask: Mask) -> None:
+def copy(
+    i: Instruction, state: State, source: Array, target: Array, param: Any, mask: Mask
+) -> None:
     """Copy a parameter from one address of a thread's call memory to another."""
     state.spaces["arguments"].copy(source, target, mask, *words(param))
+    state.tell(Passed, i, param.size, source, target, mask)
 
 
 class Callee:
@@ -212,7 +216,7 @@ def call(i: Instruction, at: Site) -> Execute:
             put_aside(state, at.callees[at.function.name].slots, mask)
         function.open_frame(state, depth, mask)
         for source, target, param in zip(given, function.params, function.function.params):
-            copy(state, source, target(state.registers), param, mask)
+            copy(i, state, source, target(state.registers), param, mask)
         old = state.frames.get(depth)
         site = np.full((1, 1), number)
         if old is None:
@@ -265,7 +269,7 @@ def leave_function(i: Instruction, at: Site) -> Execute:
         for number, here in state.alike([state.frames[state.depth].site], mask):
             results = [address(state.registers) for address in own.results]
             following, finish = at.returns[number]
-            finish(state, here, results, own.function)
+            finish(i, state, here, results, own.function)
             state.go(following, here, deeper=-1)
 
     return end
@@ -274,10 +278,10 @@ def leave_function(i: Instruction, at: Site) -> Execute:
 def finish(returned: list[Reader], is_recursive: bool) -> Callable[..., Any]:
     """What a call does when it is over: the caller's registers, then the results."""
 
-    def run(state: State, mask: Mask, results: Any, function: Callee) -> None:
+    def run(i: Instruction, state: State, mask: Mask, results: Any, function: Any) -> None:
         if is_recursive:
             take_back(state, state.depth - 1, mask)
         for source, target, param in zip(results, returned, function.results):
-            copy(state, source, target(state.registers), param, mask)
+            copy(i, state, source, target(state.registers), param, mask)
 
     return run

@@ -17,7 +17,7 @@ from ..aliases import Mask, Reader, State
 from ..errors import MemoryFault, PTXError
 from ..memory.access import spaces_of
 from ..memory.allocations import Allocation
-from ..memory.events import Heaped
+from ..memory.events import Heaped, Passed
 from ..text.syntax import Instruction
 from .mathematics import MATHEMATICS, argument, give
 from .printf import formatted
@@ -49,6 +49,10 @@ class ThreadMemory:
                 instruction=self.i,
                 thread=self.state.describe_thread(self.b, self.t),
             )
+        if space.name == "local":
+            here = np.zeros(self.state.shape, bool)
+            here[self.b, self.t] = True
+            self.state.tell(Passed, self.i, size, np.full((1, 1), offset), None, here)
         return space.data[row + offset : row + offset + size].tobytes()
 
     def string_at(self, address: int) -> str:

@@ -373,7 +373,7 @@ def run(
         spaces = fixed | {
             "shared": in_rows("shared", shared, shared_size, (rows[0], 1), names),
             "local": both,
-            "arguments": replace(both, name="param", allocations=arguments.allocations),
+            "arguments": replace(both, name="arguments", allocations=arguments.allocations),
         }
         blocks = block_numbers(first, end, grid, cluster)
         state = State([], spaces, blocks, grid, block, launch, program.size, sink, tolerant)

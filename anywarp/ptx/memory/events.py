@@ -73,7 +73,7 @@ class Access(Event):
     """One memory instruction, executed once."""
 
     kind: str  # "load", "store", "atomic"
-    space: str  # "global", "shared", "local", "const", "param"
+    space: str  # "global", "shared", "local", "const", "param"; "arguments" of calls
     width: int  # bytes for each thread
     address: Array  # int64 byte addresses within the space
     mask: Array | None
@@ -104,6 +104,17 @@ class Fault(Event):
     rows: Array | None = None  # as in Access
     exited: Array | None = None  # those at fault because a block has exited, if any are
     where: str = ""  # of the first thread, in words, if the address does not say it
+
+
+@dataclass(frozen=True)
+class Passed(Event):
+    """A call or a return has copied a parameter of the threads of the mask, from the address
+    `source` to `address`, among the arguments; or printf has read at `source` in local memory."""
+
+    width: int
+    source: Array
+    address: Array | None
+    mask: Array | None
 
 
 @dataclass(frozen=True)

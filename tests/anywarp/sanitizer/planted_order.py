@@ -267,6 +267,30 @@ extern "C" __global__ void tail(int rows, int columns, const unsigned* A, const 
 }
 """
 
+# a struct that is set in part is passed by value, and returned
+PASSED = """\
+struct Some { int which, value[3]; };
+__device__ __noinline__ int pick(Some some)
+{
+    return some.value[some.which];
+}
+__device__ __noinline__ Some turned(Some some)
+{
+    some.which = (some.which + 1) % 3;
+    some.value[some.which] = 7;
+    return some;
+}
+extern "C" __global__ void k(const int* in, int* out)
+{
+    int t = threadIdx.x;
+    Some some;
+    some.which = in[t] % 3;
+    some.value[some.which] = t;
+    some = turned(some);
+    out[t] = pick(some);
+}
+"""
+
 LEAVES_EARLY = """\
 extern "C" __global__ void early(int n, const float* in, float* out)
 {
@@ -556,6 +580,14 @@ an index that nobody set: out of bounds, uninitialised
       out[64 + t] = in[value]; // fault
 one too many: uninitialised
     i < n ? some[i] : 0 --> i <= n ? some[i] : 0 // fault
+== PASSED k 1 64 0 int[64] out:int[64]
+set in part, passed and returned:
+set in part, and the rest is asked for: uninitialised
+    some = turned(some); // fault
+    some.value[some.which]; --> some.value[(some.which + 1) % 3];
+set in part, and the rest is printed: uninitialised
+    some = turned(some); // fault
+    out[t] = pick(some); --> printf("%d ", some.value[(in[t] + 2) % 3]);
 == TAIL tail 1 32 0 13 3 unsigned[128] unsigned[64] out:float[128]
 tiles filled in part:
 a row too many: uninitialised
