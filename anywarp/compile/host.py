@@ -7,6 +7,7 @@ kernel can be is left out, so that the rest compiles; every line keeps its numbe
 from __future__ import annotations
 
 import re
+from itertools import groupby
 
 # Headers that are of use to the host alone, without those that are found: the C++ library's, which
 # have no ending, the system's and those of libraries.
@@ -74,10 +75,6 @@ def left_out(source: str, less: str) -> str:
     """The lines that were left out, in words: "line 3", "lines 3, 5 to 14"."""
     pairs = enumerate(zip(source.splitlines(), less.splitlines()), start=1)
     lines = [n for n, (before, after) in pairs if before.strip() != after.strip()]
-    ranges: list[list[int]] = []
-    for line in lines:
-        if ranges and ranges[-1][-1] == line - 1:
-            ranges[-1][1:] = [line]
-        else:
-            ranges.append([line])
-    return f"line{'s' * (len(lines) > 1)} " + ", ".join(" to ".join(map(str, x)) for x in ranges)
+    runs = (list(run) for _, run in groupby(enumerate(lines), lambda pair: pair[1] - pair[0]))
+    ranges = (" to ".join(map(str, dict.fromkeys((run[0][1], run[-1][1])))) for run in runs)
+    return f"line{'s' * (len(lines) > 1)} " + ", ".join(ranges)

@@ -232,12 +232,11 @@ def cached(recipe: Recipe, compiler: Any) -> Compilation | None:
     if folder is None:
         return None
     path = folder / name_of(recipe, compiler)
-    compilation = None
     with contextlib.suppress(*DAMAGE):
-        compilation = _suiting(path, recipe)
-        if compilation is not None:
+        if compilation := _suiting(path, recipe):
             os.utime(path)  # it was read
-    return compilation
+            return compilation
+    return None
 
 
 def keep(compilation: Compilation, compiler: Any) -> None:
