@@ -20,7 +20,6 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from . import capability, gpu
 from .compile import clang, headers, host, nvrtc, store
@@ -36,6 +35,9 @@ ADVICE = {  # what a log says, and what to do about it
         "Of CUB, kernels have what a warp or block does: #include <cub/block/block_reduce.cuh>, say"
     ),
     "/thrust/": "Thrust is for the host; <cuda/std/complex> and the like are for kernels",
+    "initialization is not supported for __shared__": (
+        "clang has no object with a destructor in shared memory: write an array of one, as bar[1]"
+    ),
     "error: device-side kernel launch": "A kernel cannot launch another here: launch both yourself",
     r"\b(torch|at|c10|cv|Eigen)::": (
         "What these libraries have is host code: give the kernel pointers and numbers in its place"
@@ -155,14 +157,10 @@ def _by_clang(recipe: store.Recipe, asked: bool = False) -> bool:
 def _kept(recipe: store.Recipe) -> store.Compilation:
     """What the compiler that is here made of a recipe, now or in an earlier process. Raises
     NoCompiler."""
-    compiler: list[Any]
-    if _by_clang(recipe):
-        compiler = [clang.version(), *map(str, headers.added), *map(_dated, clang.files())]
-    else:
-        version = _version(recipe)
-        compiler = [version, *map(str, headers.added)]
-        library = Path(nvrtc.load()._name)
-        compiler += map(_dated, (library, *headers.folders(version[0])))
+    by_clang = _by_clang(recipe)
+    version = clang.NO_NVRTC if by_clang else _version(recipe)
+    nvrtcs = () if by_clang else (Path(nvrtc.load()._name), *headers.folders(version[0]))
+    compiler = [version, *map(str, headers.added), *map(_dated, nvrtcs or clang.files())]
     compilation = store.cached(recipe, compiler)
     if compilation is None:
         with progress(f"compiling {recipe.filename}", "kernel"):
@@ -239,14 +237,6 @@ def preamble(options: Iterable[str]) -> str:
     )
 
 
-def _missing_headers(log: str, version: str) -> str:
-    """What to do about the headers that a compiler log says are not there: a line for each."""
-    missing = re.findall(r'(?:cannot|could not) open source file "([^"]+)"', log)
-    if version == "0.0":  # clang's
-        return clang.lacking(log, missing)
-    return "".join(f"\n{headers.advice(name, version)}" for name in dict.fromkeys(missing))
-
-
 def _explain(recipe: store.Recipe, log: str, version: str) -> str:
     """The errors of a compiler log, without its warnings, each with its source line; and what to do
     about them, where that is known. `version` is the compiler's, "12.9"."""
@@ -261,4 +251,8 @@ def _explain(recipe: store.Recipe, log: str, version: str) -> str:
     text = re.sub(r"^(\S+)\((\d+)\): ", r"\1:\2: ", text, flags=re.MULTILINE)
     head = " ".join([f"{recipe.filename} does not compile for {recipe.arch}", *recipe.options])
     advice = "".join(f"\n{words}" for sign, words in ADVICE.items() if re.search(sign, log))
-    return f"{head}\n{text}{_missing_headers(log, version)}{advice}"
+    missing = re.findall(r'(?:cannot|could not) open source file "([^"]+)"', log)
+    by_clang = version == "0.0"
+    version = "12.9" if by_clang else version
+    lines = [f"\n{headers.advice(name, version)}" for name in dict.fromkeys(missing)]
+    return "".join([head, "\n", text, *lines, clang.lacking(log) if by_clang else "", advice])

@@ -10,7 +10,10 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
+import platform
 import re
+import sys
+import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,18 +24,12 @@ PRELUDE = OURS / "prelude.h"  # what nvcc includes unasked
 
 # Wheels for CUDA 12, and how the names of their headers start; the first that fits counts.
 WHEELS = {
-    "nvidia-cuda-nvcc-cu12": ("crt/",),
-    "nvidia-curand-cu12": ("curand",),
-    "nvidia-cuda-cccl-cu12": ("cuda/", "nv/", "cub/", "thrust/"),
-    "nvidia-cuda-runtime-cu12": (
-        *("cuda", "cooperative_groups", "mma.h", "math_constants.h", "math_functions.h"),
-        *("vector_", "sm_", "cuComplex.h"),
-    ),
+    "nvidia-cuda-nvcc-cu12": "crt/",
+    "nvidia-curand-cu12": "curand",
+    "nvidia-cuda-cccl-cu12": "cuda/ nv/ cub/ thrust/",
+    "nvidia-cuda-runtime-cu12": "cuda cooperative_groups mma.h math_ vector_ sm_ cuComplex.h",
 }
-SIZES = {  # on disk; of those that bring much besides their headers
-    "nvidia-cuda-nvcc-cu12": " (100 MB)",
-    "nvidia-curand-cu12": " (170 MB)",
-}
+SIZES = dict(zip(WHEELS, (" (100 MB)", " (170 MB)")))  # on disk; of those that bring much besides
 
 
 @functools.cache
@@ -76,7 +73,8 @@ def advice(header: str, version: str = "12.9") -> str:
 
     `version` is NVRTC's, "12.9": NVIDIA's wheels of one release have the same first numbers.
     """
-    wheel = next((wheel for wheel, starts in WHEELS.items() if header.startswith(starts)), None)
+    fits = (wheel for wheel, starts in WHEELS.items() if header.startswith(tuple(starts.split())))
+    wheel = next(fits, None)
     if re.fullmatch("[a-z_]+", header):
         return f"{header} is of the host's C++ library; kernels may have it as <cuda/std/{header}>"
     if wheel is None:
@@ -88,8 +86,20 @@ def advice(header: str, version: str = "12.9") -> str:
         wheel = wheel.removesuffix("-cu12").replace("nvcc", "crt")
     # cuRAND counts its own versions
     wanted = wheel if "curand" in wheel else f"'{wheel}=={version}.*'"
-    where = f"{wanted}{size}, or with a CUDA {major} toolkit (CUDA_PATH)"
-    return f"{header} comes with pip install {where}"
+    if not wheels():
+        others = " ".join(f"'{x}=={version}.*'" for x in list(WHEELS)[2:] if x != wheel)
+        return (
+            f"{header} fits any machine, and comes in a wheel for another: pip install --no-deps "
+            "--upgrade --only-binary=:all: --platform manylinux2014_x86_64 --target "
+            f'"{sysconfig.get_path("purelib")}" {wanted} {others}'
+        )
+    text = f"{header} comes with pip install {wanted}{size}, or with a CUDA {major} toolkit"
+    return f"{text} (CUDA_PATH)"
+
+
+def wheels() -> bool:
+    """Whether NVIDIA makes wheels for this machine."""
+    return sys.platform != "darwin" and platform.machine() != "ARM64"
 
 
 def package(name: str) -> list[Path]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
-import platform
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -19,7 +18,7 @@ from ctypes import byref, c_char_p, c_int, c_size_t, c_void_p
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .headers import package
+from .headers import package, wheels
 
 SYNTAX_ONLY = "--fdevice-syntax-only"  # an option by which nothing is made
 CHOICE = "ANYWARP_NVRTC"
@@ -164,7 +163,7 @@ def advice() -> str:
     there = "NVIDIA makes it for Linux and for Windows on x86-64 alone: "
     if sys.platform == "emscripten":
         return "A page cannot compile: open the notebook in Jupyter, where a compiler is."
-    if sys.platform == "darwin" or platform.machine() == "ARM64":
+    if not wheels():
         return f"{there}the same notebook on such a machine, or on Colab, can compile."
     return f"It needs no GPU: pip install {WHEEL}"
 
@@ -203,30 +202,19 @@ def load() -> Any:
 
 
 def _candidates() -> Iterator[str]:
-    """Paths of the library, and names for the system to look for, the best first."""
-    for folder in _wheels():
-        yield from _in(folder)
-    for root in os.environ.get("CUDA_PATH"), os.environ.get("CUDA_HOME"):
-        if root:
-            yield from _in_toolkit(Path(root))
-    yield from SYSTEM
-    yield from _in_toolkit(Path("/usr/local/cuda"))
-
-
-def _wheels() -> Iterator[Path]:
-    """The folders of `nvidia-cuda-nvrtc-cu12` and, one for all of CUDA, of 13 and later."""
+    """Paths of the library, and names for the system to look for, the best first: in the wheel
+    `nvidia-cuda-nvrtc-cu12` and, one for all of CUDA, of 13 and later; in toolkits."""
     for root in package("nvidia"):
-        for folder in (root / "cuda_nvrtc", *sorted(root.glob("cu[0-9]*"))):
-            yield from (folder / "lib", folder / "bin", folder / "bin" / "x86_64")
+        yield from _in(root / "cuda_nvrtc", *sorted(root.glob("cu[0-9]*")))
+    yield from _in(*map(Path, filter(None, map(os.environ.get, ("CUDA_PATH", "CUDA_HOME")))))
+    yield from SYSTEM
+    yield from _in(Path("/usr/local/cuda"))
 
 
-def _in_toolkit(root: Path) -> Iterator[str]:
-    """The libraries in the folders of a toolkit."""
-    for place in ("lib64", "lib", "bin", "bin/x64"):
-        yield from _in(root / place)
-
-
-def _in(folder: Path) -> list[str]:
-    """The libraries in a folder: `libnvrtc.so.12`, say, and not the `.alt.` beside it."""
-    paths = sorted(folder.glob(NAME))
-    return [str(path) for path in paths if re.search(r"so\.\d+$|_\d+_0\.dll$", path.name)]
+def _in(*roots: Path) -> Iterator[str]:
+    """The libraries below folders: `libnvrtc.so.12`, say, and not the `.alt.` beside it."""
+    for root in roots:
+        for place in ("lib64", "lib", "bin", "bin/x64", "bin/x86_64"):
+            for path in sorted((root / place).glob(NAME)):
+                if re.search(r"so\.\d+$|_\d+_0\.dll$", path.name):
+                    yield str(path)

@@ -1,7 +1,7 @@
 """Functions of mathematics that are called: NVRTC has each as instructions, clang as a name alone.
 
 They are NumPy's or the C library's, of double precision, then rounded: of a float's functions most
-results are the nearest float. `compile/clang.h` declares `__anywarp_sinf` and the like.
+results are the nearest float. `compile/for_clang/prelude.h` declares `__anywarp_sinf` and the like.
 """
 
 from __future__ import annotations

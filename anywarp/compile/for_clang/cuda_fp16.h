@@ -1,0 +1,6 @@
+#pragma once  // with its functions, which NVRTC has built in from 12.3 on
+#pragma push_macro("__CUDACC_VER_MINOR__")
+#undef __CUDACC_VER_MINOR__
+#define __CUDACC_VER_MINOR__ 2
+#include_next <cuda_fp16.h>
+#pragma pop_macro("__CUDACC_VER_MINOR__")

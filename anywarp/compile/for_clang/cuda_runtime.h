@@ -1,0 +1,1 @@
+#pragma once  // what kernels need of it is built in
