@@ -21,6 +21,7 @@ Operand = Any  # one of the records of `text.syntax`
 Registers = list[Array]
 Execute = Callable[[State, Mask], None]
 Reader = Callable[[Registers], Array]  # `Slots.reader` and `Slots.address` make them
+Readers = list[Reader]
 Extent = tuple[int, int, int]  # of a grid or a block, x first
 Names = Callable[..., str | None]  # (space, Allocation, offset) -> what errors call the place
 Elementwise = Callable[..., Any]  # arrays -> an array, or a tuple of them

@@ -27,7 +27,7 @@ class PTXError(RuntimeError):
 
     def __init__(self, message: str, *, instruction: Any = None, thread: str | None = None) -> None:
         self.line = getattr(instruction, "line", None)
-        self.source = getattr(instruction, "position", None) or getattr(instruction, "near", None)
+        self.source = getattr(instruction, "position", None)
         self.thread = thread
         where = []
         if self.source is not None and self.source.file != "PTX":

@@ -45,7 +45,7 @@ class Finding:
 
 def place(instruction: Instruction) -> Position:
     """The CUDA line of an instruction, or the last before it; the PTX line if there is none."""
-    return instruction.position or instruction.near or Position("PTX", instruction.line)
+    return instruction.position or Position("PTX", instruction.line)
 
 
 class Findings:

@@ -180,9 +180,11 @@ def call(i: Instruction, at: Site) -> Execute:
     results = operands.pop(0).elements if isinstance(operands[0], Vector) else ()
     target = operands.pop(0)
     arguments = operands.pop(0).elements if operands and isinstance(operands[0], Vector) else ()
+    name = callee(i)
+    passed = {getattr(x, "name", None) for x in (*arguments, *results)}
+    refuse(passed - at.slots.own, f"operands of {name}, each of which is to be a .param variable")
     sources = [at.slots.address(a) for a in arguments]
     returned = [at.slots.address(r) for r in results]
-    name = callee(i)
     if name is not None and name not in at.callees:
         refuse(name.startswith("__cudaCDP"), "a kernel that launches another: launch both yourself")
         refuse(

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..aliases import Mask, Reader, State
+from ..aliases import Mask, Readers, State
 from ..errors import MemoryFault, PTXError
 from ..memory.access import spaces_of
 from ..memory.allocations import Allocation
@@ -78,9 +78,7 @@ class Printer:
             (self.write or sys.stdout.write)(text)
 
 
-def vprintf(
-    i: Instruction, state: State, mask: Mask, sources: list[Reader], returned: list[Reader]
-) -> None:
+def vprintf(i: Instruction, state: State, mask: Mask, sources: Readers, returned: Readers) -> None:
     """printf(format, arguments): prints in the order of threads, returns how many values."""
     template = argument(state, sources[0], 8)
     values = argument(state, sources[1], 8)
@@ -96,7 +94,7 @@ def vprintf(
 
 
 def assertfail(
-    i: Instruction, state: State, mask: Mask, sources: list[Reader], returned: list[Reader]
+    i: Instruction, state: State, mask: Mask, sources: Readers, returned: Readers
 ) -> None:
     """What assert(…) calls: (expression, file, line, function, size of a character)."""
     b, t = np.argwhere(state.full(mask))[0].tolist()
@@ -146,9 +144,7 @@ def tell(state: State, block: Allocation, freed: bool) -> None:
         state.sink(Heaped(block, freed, state.blocks))
 
 
-def malloc(
-    i: Instruction, state: State, mask: Mask, sources: list[Reader], returned: list[Reader]
-) -> None:
+def malloc(i: Instruction, state: State, mask: Mask, sources: Readers, returned: Readers) -> None:
     """malloc(size): an address in global memory, 0 where the heap is full."""
     size, starts = argument(state, sources[0], 8), np.zeros(state.shape, np.uint64)
     home, heap = state.spaces["global"], state.launch.heap
@@ -163,9 +159,7 @@ def malloc(
     give(state, returned[0], starts, mask)
 
 
-def free(
-    i: Instruction, state: State, mask: Mask, sources: list[Reader], returned: list[Reader]
-) -> None:
+def free(i: Instruction, state: State, mask: Mask, sources: Readers, returned: Readers) -> None:
     """free(address): raises MemoryFault for what malloc has not given."""
     address = argument(state, sources[0], 8)
     home, heap = state.spaces["global"], state.launch.heap

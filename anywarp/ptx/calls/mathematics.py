@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..aliases import Array, Mask, Reader, State
+from ..aliases import Array, Mask, Reader, Readers, State
 from ..text.syntax import Instruction
 
 
@@ -33,9 +33,7 @@ def computed(function: Callable[..., Any], dtype: type) -> Callable[..., None]:
     """The function of the library that computes this one of arguments of a dtype."""
     size = np.dtype(dtype).itemsize
 
-    def act(
-        i: Instruction, state: State, mask: Mask, sources: list[Reader], returned: list[Reader]
-    ) -> None:
+    def act(i: Instruction, state: State, mask: Mask, sources: Readers, returned: Readers) -> None:
         given: list[Array] = [
             np.ascontiguousarray(argument(state, s, size)).view(dtype) for s in sources
         ]

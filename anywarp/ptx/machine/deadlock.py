@@ -195,20 +195,13 @@ def of_grid(states: Sequence[State], begun: int, total: int) -> str:
 
 def check_nobody_waits(program: Any, state: State) -> None:
     """Raise a Deadlock for threads that are left when no thread can run."""
-    for waiting, instruction, reason in (*state.gathering.values(), *clusters.unfinished(state)):
-        b = int(np.argwhere(waiting)[0][0])
-        raise Deadlock(
-            reason + others(program, state, b, waiting[b]),
-            instruction=instruction,
-            thread=state.first_thread(waiting),
-        )
+    left = [*state.gathering.values(), *clusters.unfinished(state)]
     for number, groups in state.waiting.items():
-        for mask, instruction, *_ in groups.values():
-            b = int(np.argwhere(mask)[0][0])
-            raise Deadlock(
-                f"barrier {number} is never completed: {int(mask[b].sum())} threads of the block "
-                f"wait, {int(state.alive[b].sum())} have not exited"
-                + others(program, state, b, mask[b]),
-                instruction=instruction,
-                thread=state.first_thread(mask),
-            )
+        never = f"barrier {number} is never completed: {{}} threads of the block wait, "
+        never += "{} have not exited"
+        left += [(mask, i, never) for mask, i, *_ in groups.values()]
+    for waiting, instruction, reason in left:
+        b = int(np.argwhere(waiting)[0][0])
+        reason = reason.format(int(waiting[b].sum()), int(state.alive[b].sum()))
+        message = reason + others(program, state, b, waiting[b])
+        raise Deadlock(message, instruction=instruction, thread=state.first_thread(waiting))

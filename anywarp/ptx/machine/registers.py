@@ -94,13 +94,16 @@ class Slots:
     def symbol(self, operand: Symbol, dtype: DType) -> int:
         """The slot of a variable's or function's address."""
         if operand.name == "WARP_SZ":
-            return self.slot(("WARP_SZ", dtype), lambda *_: np.full((1, 1), 32, dtype))
+            return self.slot(
+                (operand, dtype), lambda *_: np.full((1, 1), 32 + operand.offset, dtype)
+            )
         name = (self.function.name, operand.name) if operand.name in self.own else operand.name
         refuse(name == operand.name and name not in self.addresses, f"{name} is not declared")
         key = (self.function.name if name != operand.name else None, operand, dtype)
-        return self.slot(
-            key, lambda state, symbols, _: np.full((1, 1), symbols[name] + operand.offset, dtype)
+        place = lambda symbols: np.full(
+            (1, 1), symbols[name] + operand.offset & (1 << 64) - 1, "u8"
         )
+        return self.slot(key, lambda state, symbols, _: place(symbols).astype(dtype))
 
     def address(self, operand: Operand) -> Callable[..., Any]:
         """A function registers -> int64 byte addresses."""

@@ -5,11 +5,20 @@
 
 from __future__ import annotations
 
+import math
+import re
 import struct
+from collections.abc import Sequence
 from dataclasses import replace
 
 from . import lexer
 from .syntax import TYPE_BYTES, Immediate, Param, Relocation, Variable
+
+FLOAT = re.compile(r"\d+\.|\.\d|\d+[eE]")  # how one in decimals begins
+# of constant expressions: how much each binds, and what it does
+BINDING = {"|": 0, "&": 1, "<<": 2, "+": 3, "-": 3, "*": 4}
+OPERATORS = {"|": int.__or__, "&": int.__and__, "<<": lambda a, b: a << (b & 63)}
+OPERATORS |= {"+": int.__add__, "-": int.__sub__, "*": int.__mul__}
 
 
 class Declarations(lexer.Cursor):
@@ -20,13 +29,15 @@ class Declarations(lexer.Cursor):
         super().__init__(text)
         self.scopes: list[dict[str, str]] = []  # declared register -> its unique name
         self.locals: list[dict[str, str]] = []  # and declared variable, beside it
+        self.vectors: dict[str, list[str]] = {}  # of a register's unique name, those of its parts
         self.scope_count = 0
 
     def params(self) -> tuple[Param, ...]:
         self.expect("(")
         params, end = [], 0
         while not self.accept(")"):
-            self.expect(".param")  # the ABI's; a .func of registers is not compiled from C++
+            if not self.accept(".param"):  # the ABI's
+                raise self.error(f"{self.peek()} among parameters, which are to be .param each")
             variable = self.declarator("param", *self.type_and_align())
             offset = -(-end // variable.align) * variable.align
             params.append(
@@ -51,7 +62,6 @@ class Declarations(lexer.Cursor):
                 kind = "b32"
             elif word == "attribute":
                 self.skip_until(")")
-                self.next()
             elif word not in ("ptr", "global", "shared", "const", "local"):
                 raise self.error(f"unexpected .{word} in a declaration")
         if not kind:
@@ -60,16 +70,14 @@ class Declarations(lexer.Cursor):
 
     def declarator(self, space: str, kind: str, align: int, lanes: int) -> Variable:
         name = self.next()
-        count, open_ended = lanes, False
+        shape, data = [], b""  # a length of 0: as many as there are initial values
         while self.accept("["):
-            open_ended |= self.peek() == "]"
-            count *= 1 if self.peek() == "]" else self.integer()
+            shape.append(0 if self.peek() == "]" else self.integer())
             self.expect("]")
-        data = b""
         relocations: list[Relocation] = []
         if self.accept("="):
-            data = self.initializer(kind, relocations, 0)
-        size = len(data) if open_ended else count * TYPE_BYTES[kind]
+            data = self.initializer(kind, relocations, 0, [*shape, lanes])
+        size = math.prod(shape) * lanes * TYPE_BYTES[kind] or len(data)
         return Variable(name, space, kind, align, size, data, tuple(relocations))
 
     def variable(self, space: str) -> Variable:
@@ -86,20 +94,20 @@ class Declarations(lexer.Cursor):
             variable = replace(variable, name=unique)
         return variable
 
-    def initializer(self, kind: str, relocations: list[Relocation], offset: int) -> bytes:
+    def initializer(
+        self, kind: str, relocations: list[Relocation], offset: int, shape: Sequence[int]
+    ) -> bytes:
+        size = TYPE_BYTES[kind]
         if self.accept("{"):
             data = b""
             while not self.accept("}"):
-                data += self.initializer(kind, relocations, offset + len(data))
+                data += self.initializer(kind, relocations, offset + len(data), shape[1:])
                 self.accept(",")
-            return data
-        size = TYPE_BYTES[kind]
-        if self.peek()[:1] == '"':
-            return self.next()[1:-1].encode() + b"\0"
-        if self.peek(1) == "(" or self.peek()[:1].isalpha() or self.peek()[:1] in "_$%":
+            return data.ljust(math.prod(shape) * size, b"\0")
+        if re.match(r"[a-zA-Z_$%]|\w+\(", self.peek() + self.peek(1)):
             relocations.append(self.relocation(offset, size))
             return bytes(size)
-        value = self.literal()
+        value = self.expression()
         if value.bits is None and kind[0] == "f":
             return struct.pack({2: "<e", 4: "<f", 8: "<d"}[size], value.value)
         bits = value.value if value.bits is None else value.bits
@@ -109,11 +117,8 @@ class Declarations(lexer.Cursor):
 
     def relocation(self, offset: int, size: int) -> Relocation:
         """`symbol+4`, `generic(symbol)+4` or, of a byte of an address, `0xFF00(symbol)`."""
-        mask = (1 << 64) - 1
         if self.peek(1) == "(":
-            word = self.next()
-            if word != "generic":
-                mask = lexer.integer(word)
+            mask = (1 << 64) - 1 if self.accept("generic") else self.integer()
             self.expect("(")
             inner = self.relocation(offset, size)
             self.expect(")")
@@ -122,7 +127,7 @@ class Declarations(lexer.Cursor):
 
     def declare_registers(self, registers: dict[str, str]) -> None:
         self.expect(".reg")
-        kind, _, _ = self.type_and_align()
+        kind, _, lanes = self.type_and_align()
         while True:
             name = self.next()
             if self.accept("<"):
@@ -133,26 +138,47 @@ class Declarations(lexer.Cursor):
             for each in names:
                 unique = each if len(self.scopes) == 1 else f"{each}@{self.scope_count}"
                 self.scopes[-1][each] = unique
-                registers[unique] = kind
+                if lanes > 1:
+                    self.vectors[unique] = [f"{unique}.{lane}" for lane in "xyzw"[:lanes]]
+                    for part, lane in zip(self.vectors[unique], "rgba"):
+                        self.scopes[-1] |= {f"{each}.{part[-1]}": part, f"{each}.{lane}": part}
+                registers |= dict.fromkeys(self.vectors.get(unique, [unique]), kind)
             if not self.accept(","):
                 break
         self.expect(";")
 
     def offset(self) -> int:
-        if self.accept("+"):
+        """`+4*2`, `+-4` or `-4` after a name or a register."""
+        if self.peek(2) == "]" and self.accept("+"):
             return self.integer()
-        return self.integer() if self.peek() == "-" else 0
+        value = self.expression().value if self.accept("+") or self.peek() == "-" else 0
+        if not isinstance(value, int):
+            raise self.error(f"expected an integer, found {value}")
+        return value
+
+    def expression(self, least: int = 0) -> Immediate:
+        """A constant; its operators bind at least so much."""
+        if self.accept("-"):
+            left = Immediate(-self.expression(5).value)
+        elif self.accept("("):
+            left = self.expression()
+            self.expect(")")
+        else:
+            left = self.literal()
+        while BINDING.get(self.peek(), -1) >= least:
+            operator = self.next()
+            right = self.expression(BINDING[operator] + 1)
+            if isinstance(left.value, float) or isinstance(right.value, float):
+                raise self.error(f"{operator!r} of floats")
+            left = Immediate(OPERATORS[operator](left.value, right.value))
+        return left
 
     def literal(self) -> Immediate:
-        sign = -1 if self.accept("-") else 1
         token = self.next()
-        if token[:2] in ("0f", "0F"):
-            bits = int(token[2:], 16)
-            return Immediate(struct.unpack("<f", struct.pack("<I", bits))[0], bits)
-        if token[:2] in ("0d", "0D"):
-            bits = int(token[2:], 16)
-            return Immediate(struct.unpack("<d", struct.pack("<Q", bits))[0], bits)
         try:
-            return Immediate(sign * (float(token) if "." in token else lexer.integer(token)))
-        except ValueError:
+            if token[:2] in ("0f", "0F", "0d", "0D"):
+                bits, of = int(token[2:], 16), "If" if token[1] in "fF" else "Qd"
+                return Immediate(struct.unpack(of[1], struct.pack(of[0], bits))[0], bits)
+            return Immediate(float(token) if FLOAT.match(token) else lexer.integer(token))
+        except (ValueError, IndexError):
             raise self.error(f"expected a literal, found {token!r}") from None

@@ -14,7 +14,7 @@ from collections.abc import Callable, Container
 from typing import Any, NamedTuple
 
 from ..aliases import Elementwise, Operand
-from .syntax import Address, Immediate, Instruction, Register, Vector
+from .syntax import Address, Immediate, Instruction, Register, Vector, leaves
 
 SPACES = ("global", "shared", "local", "const", "param")
 STRONG = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"}  # done as written
@@ -72,12 +72,12 @@ TABLE: dict[str, Row] = {
     **_rows(
         "add addc sub subc mul mad madc mul24 mad24 fma div rem abs neg min max sad sqrt rcp "
         "rsqrt ex2 lg2 sin cos tanh copysign and or xor not shl shr shf lop3 prmt bfe bfi bfind "
-        "fns popc clz brev dp2a dp4a set setp selp cvt cvta vabsdiff2 vabsdiff4",
+        "fns popc clz brev dp2a dp4a set setp selp cvt cvta "
+        "vadd2 vsub2 vavrg2 vabsdiff2 vmin2 vmax2 vset2 "
+        "vadd4 vsub4 vavrg4 vabsdiff4 vmin4 vmax4 vset4",
         ARITHMETIC,
     ),
-    **_rows(
-        "mov isspacep mapa getctarank activemask createpolicy", MOVE
-    ),
+    **_rows("mov isspacep mapa getctarank activemask createpolicy", MOVE),
     # control flow
     **_rows("bra brx", JUMP),
     **_rows("ret exit trap", LEAVE),
@@ -92,7 +92,7 @@ TABLE: dict[str, Row] = {
     "ld.param": Row("move", memory="load"),
     "st": STORE,
     "st.param": Row("move", 0, True, memory="store"),
-    **_rows("st.async", STORE._replace(space="shared")),
+    **_rows("st.async red.async", STORE._replace(space="shared")),
     "atom": ATOMIC,
     "red": REDUCTION,
     **_rows("prefetch prefetchu cp.async.bulk.prefetch applypriority discard", HINT),
@@ -191,13 +191,7 @@ def read(i: Instruction) -> tuple[str, ...]:
 
 def registers_in(operand: Operand) -> list[str]:
     """The names of the registers in an operand."""
-    if isinstance(operand, Register):
-        return [operand.name.lstrip("!")]
-    if isinstance(operand, Address):
-        return registers_in(operand.base)
-    if isinstance(operand, Vector):
-        return [name for element in operand.elements for name in registers_in(element)]
-    return []
+    return [x.name.lstrip("!") for x in leaves(operand) if isinstance(x, Register)]
 
 
 def spaces(i: Instruction) -> tuple[str, ...]:

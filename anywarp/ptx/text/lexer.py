@@ -12,7 +12,7 @@ _TOKEN = re.compile(
     \n | //[^\n]* | /\*.*?\*/
   | "[^"]*"
   | 0[fF][0-9a-fA-F]{8} | 0[dD][0-9a-fA-F]{16} | 0[xX][0-9a-fA-F]+U? | 0[bB][01]+U?
-  | \d+\.\d*(?:[eE][-+]?\d+)? | \d+U?
+  | (?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)? | \d+[eE][-+]?\d+ | \d+U? | <<
   | \.(?:reg|param|local|shared|global|const)(?=\.)
   | [.%$A-Za-z_] (?: [\w$.%] | :: )*
   | \S
@@ -91,10 +91,10 @@ class Cursor:
             raise self.error(f"expected an integer, found {token!r}") from None
         return -value if negative else value
 
-    def skip_until(self, *ends: str) -> None:
-        """To the next of these tokens, which is not taken."""
-        while self.peek() not in ends:
-            self.next()
+    def skip_until(self, end: str) -> None:
+        """Behind the next such token."""
+        while self.next() != end:
+            pass
 
     def skip_braces(self) -> None:
         self.expect("{")

@@ -20,6 +20,7 @@ from typing import Any
 
 from ..aliases import Operand
 from ..errors import ParseError
+from . import isa
 from .declarations import Declarations
 from .syntax import (
     Address,
@@ -33,12 +34,15 @@ from .syntax import (
     Symbol,
     Variable,
     Vector,
+    leaves,
 )
 
 Chain = tuple[tuple[int, ...], ...]  # file and line of calls within calls, the outermost first
 LIBRARY = re.compile(r"[/\\]include[/\\]|\b__nv_nvrtc")  # paths of headers that come with CUDA
 # Of an assembly of several lines, Triton's LLVM counts the source's line on with each.
 INLINE = re.compile(r"(// begin inline asm\n[^\n]*)(.*?)(?=// end inline asm)", re.DOTALL)
+
+OF_VALUES = {"arithmetic", "move", "load", "store", "atomic"}  # kinds of two operands or more
 
 
 @dataclass
@@ -94,6 +98,7 @@ class _Parser(Declarations):
         self.entries: dict[str, Entry] = {}
         self.functions: dict[str, Function] = {}
         self.unread: dict[str, Exception] = {}
+        self.calling = False  # the instruction is a call
 
     # -- module level ---------------------------------------------------------------------
 
@@ -144,18 +149,16 @@ class _Parser(Declarations):
 
     def called_at(self, call: Position, i: Instruction) -> Instruction:
         """An instruction of a function that is called there, if only headers have it."""
-        at = i.position or i.near
+        at = i.position
         if at is None or replace(at, near=False) not in self.foreign:
             return i
         headers = (*call.headers, f"{at.file}:{at.line}", *at.headers)
-        return replace(i, position=replace(call, headers=headers), near=None)
+        return replace(i, position=replace(call, headers=headers))
 
     def statement(self) -> None:
         token = self.next()
-        if token in (".version", ".address_size"):
-            self.next()
-        elif token in (".target", ".file"):
-            self.at += 1 if token == ".target" else 2
+        if token in (".version", ".address_size", ".target", ".file"):
+            self.at += 2 if token == ".file" else 1
             while self.accept(","):
                 self.next()
         elif token == ".section":
@@ -173,9 +176,12 @@ class _Parser(Declarations):
                 self.functions[function.name] = function
         elif token in (".global", ".const", ".shared"):
             self.module_variable(token[1:])
+        elif token == ".alias":
+            name, _, other, _ = (self.next() for _ in range(4))
+            if other in self.functions:
+                self.functions[name] = replace(self.functions[other], name=name)
         elif token == ".pragma":
             self.skip_until(";")
-            self.next()
         else:
             self.at -= 1
             raise self.error(f"unexpected {token!r} at module level")
@@ -221,18 +227,8 @@ class _Parser(Declarations):
                 body, error = _Body(), reason
                 self.at = start
                 self.skip_braces()
-        return kind(
-            name,
-            params,
-            body.registers,
-            tuple(body.variables),
-            tuple(body.instructions),
-            body.labels,
-            body.branch_targets,
-            attributes,
-            results,
-            error,
-        )
+        held = body.registers, tuple(body.variables), tuple(body.instructions), body.labels
+        return kind(name, params, *held, body.branch_targets, attributes, results, error)
 
     # -- bodies ---------------------------------------------------------------------------
 
@@ -260,7 +256,6 @@ class _Parser(Declarations):
                 self.module_variable(self.next()[1:])
             elif token == ".pragma":
                 self.skip_until(";")
-                self.next()
             elif self.peek(1) == ":":
                 self.label(body)
             else:
@@ -293,7 +288,6 @@ class _Parser(Declarations):
             body.branch_targets[name] = tuple(targets)
         elif self.accept(".callprototype") or self.accept(".calltargets"):  # of indirect calls
             self.skip_until(";")
-            self.next()
         else:
             body.labels[name] = len(body.instructions)
 
@@ -312,8 +306,9 @@ class _Parser(Declarations):
                 call = self.integer(), self.integer(), self.integer()
                 chain = (*self.calls.get(call, (call[:2],)), *chain)
         self.calls[here] = chain
-        if not here[1]:  # code that comes from no line in particular
-            self.position = None
+        chain = tuple(place for place in chain if place[1])
+        if not chain:  # code that comes from no line in particular: the last line holds
+            self.position = self.near
             return
         if chain not in self.positions:
             self.positions[chain] = self.innermost(chain)
@@ -339,6 +334,7 @@ class _Parser(Declarations):
             negated = self.accept("!")
             guard = self.register(self.next())
         opcode, *modifiers = self.next().split(".")
+        self.calling = opcode == "call"
         operands = []
         while not self.accept(";"):
             operand = self.operand()
@@ -350,8 +346,18 @@ class _Parser(Declarations):
         parts = opcode, tuple(modifiers), tuple(operands)
         # where nothing tells of a source, the PTX is the source
         position = self.position or (None if self.files else Position("PTX", line))
-        near = None if position else self.near
-        return Instruction(*parts, guard, negated, line, position, index, near)
+        made = Instruction(*parts, guard, negated, line, position, index)
+        if len(operands) < 2 or not modifiers:
+            self.check_whole(made)
+        return made
+
+    def check_whole(self, i: Instruction) -> None:
+        """Raise ParseError for an instruction that lacks its type, operands or target."""
+        row, count = isa.lookup(i), len(i.operands)
+        few = count < (2 if row.kind in OF_VALUES else self.calling) and i.opcode != "activemask"
+        nowhere = row.ends == "jump" and not isinstance((None, *i.operands)[-1], Symbol)
+        if few or nowhere or (row.kind == "arithmetic" and not i.modifiers):
+            raise self.error(f"{i.text} lacks a type or operands")
 
     def register(self, name: str) -> Register:
         for scope in reversed(self.scopes):
@@ -361,7 +367,7 @@ class _Parser(Declarations):
 
     def operand(self) -> Any:
         token = self.peek()
-        if token in ("{", "("):  # (…) are arguments and results of a call
+        if token == "{" or (token == "(" and self.calling):  # (…): arguments, or results
             self.next()
             elements = []
             while not self.accept({"{": "}", "(": ")"}[token]):
@@ -383,11 +389,13 @@ class _Parser(Declarations):
         if token == "!":  # a negated predicate operand
             self.next()
             return Register("!" + self.register(self.next()).name)
-        if token == "-" or token[:1].isdigit():
-            return self.literal()
+        if token[:1] in "-(.0123456789":
+            return self.literal() if self.peek(1) in (",", ";", "]") else self.expression()
         self.next()
         if token.startswith("%") or any(token in scope for scope in self.scopes):
-            return self.register(token)
+            found = self.register(token)
+            parts = self.vectors and self.vectors.get(found.name)
+            return Vector(tuple(map(Register, parts))) if parts else found
         if not (token[0].isalpha() or token[0] in "_$"):
             raise self.error(f"expected an operand, found {token!r}")
         return Symbol(self.local(token), self.offset())
@@ -417,12 +425,4 @@ def mentioned(
 
 def symbols_in(operands: Iterable[Operand]) -> set[str]:
     """The names that operands mention."""
-    names = set()
-    for operand in operands:
-        if isinstance(operand, Vector):
-            names |= symbols_in(operand.elements)
-        elif isinstance(operand, Address):
-            names |= symbols_in([operand.base])
-        elif isinstance(operand, Symbol):
-            names.add(operand.name)
-    return names
+    return {x.name for operand in operands for x in leaves(operand) if isinstance(x, Symbol)}

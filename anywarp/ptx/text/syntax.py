@@ -68,6 +68,15 @@ class Vector:
     elements: tuple[Any, ...]
 
 
+def leaves(operand: Any) -> list[Any]:
+    """What an operand is made of, or the operand itself."""
+    if isinstance(operand, Address):
+        return leaves(operand.base)
+    if isinstance(operand, Vector):
+        return [leaf for element in operand.elements for leaf in leaves(element)]
+    return [operand]
+
+
 @dataclass(frozen=True)
 class Instruction:
     """`@guard opcode.modifiers operands;`"""
@@ -78,9 +87,8 @@ class Instruction:
     guard: Register | None  # runs only where this predicate …
     guard_negated: bool  # … is true (or false)
     line: int  # PTX line, 1-based
-    position: Position | None  # CUDA source line, from .loc
+    position: Position | None  # CUDA source line, from .loc, or the last one that was told
     index: int = -1  # in its entry's instructions; the parser sets it
-    near: Position | None = None  # the last such line before it, if it has none of its own
 
     @property
     def text(self) -> str:

@@ -161,7 +161,7 @@ def test_bytes_of_addresses_initialise_variables():
 .global .align 4 .u32 cell[4] = {1, 2, 3, 4};
 .global .align 8 .u8 parts[8] = {0xFF(cell), 0xFF00(cell), 0xFF0000(cell), 0, 0, 0, 0, 0};
 .global .align 8 .u64 there = generic(cell)+8;
-.global .align 1 .b8 text[] = "abc";
+.global .align 1 .b8 text[] = {97, 98, 99, 0};
 """
     template = """
     .reg .b64 %x, %y;
