@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -19,20 +20,10 @@ def unordered(compare: Elementwise) -> Elementwise:
 
 
 SIGNED_COMPARE: dict[str, Elementwise] = {
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
+    name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")
 }
-INTEGER_COMPARE: dict[str, Elementwise] = {
-    **SIGNED_COMPARE,
-    "lo": np.less,
-    "ls": np.less_equal,
-    "hi": np.greater,
-    "hs": np.greater_equal,
-}
+INTEGER_COMPARE = SIGNED_COMPARE | {"lo": operator.lt, "ls": operator.le}
+INTEGER_COMPARE |= {"hi": operator.gt, "hs": operator.ge}
 FLOAT_COMPARE: dict[str, Elementwise] = {
     **SIGNED_COMPARE,
     **{f"{name}u": unordered(compare) for name, compare in SIGNED_COMPARE.items()},

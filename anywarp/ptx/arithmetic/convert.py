@@ -17,6 +17,7 @@ TO_INTEGER = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 MODES = {"rn", "rz", "rm", "rp", "rna"}
 FLOATS = {"f16", "bf16", "tf32", "f32", "f64"}
 INTEGERS = {f"{s}{n}" for s in "us" for n in (8, 16, 32, 64)}
+LARGEST = {"f16": 65504.0, "bf16": (2 - 2**-7) * 2.0**127, "tf32": (2 - 2**-10) * 2.0**127}
 FLOAT_BITS = {"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64}
 
 
@@ -37,11 +38,11 @@ def cvt(i: Instruction) -> Op:
     refuse(
         not {result, source} <= FLOATS | INTEGERS
         or source == "tf32"
-        or others - {"ftz", "sat", "relu"}
+        or others - {"ftz", "sat", "relu", "satfinite"}
         or len(rounding) > 1
         or (source in FLOATS and result in INTEGERS and not integral)
         or ("rna" in rounding and result != "tf32")
-        or ("relu" in others and result not in ("f16", "bf16", "tf32")),
+        or (others & {"relu", "satfinite"} and result not in ("f16", "bf16", "tf32")),
         i,
     )
     how = next(iter(rounding), "rn")
@@ -82,6 +83,8 @@ def writer(kind: str, mode: str, others: set[str]) -> Callable[..., Any]:
 
     def run(x: Array) -> Array:
         x = floats.clamped(x, others)
+        if "satfinite" in others:
+            x = np.clip(x, -LARGEST[kind], LARGEST[kind])
         if kind in ("f16", "bf16"):
             return half.pack(x, kind, mode)
         if kind == "f64":
@@ -183,8 +186,8 @@ def saturate(from_dtype: Any, to_dtype: Any) -> Callable[..., Any]:
 
 def pair(i: Instruction, kind: str, flags: set[str]) -> Any:
     """cvt.rn.f16x2.f32 d, a, b: a in the upper half, b in the lower."""
-    refuse(len(flags & {"rn", "rz"}) != 1 or flags - {"rn", "rz", "relu"}, i)
-    write = writer(kind, "rn" if "rn" in flags else "rz", flags & {"relu"})
+    refuse(len(flags & {"rn", "rz"}) != 1 or flags - {"rn", "rz", "relu", "satfinite"}, i)
+    write = writer(kind, "rn" if "rn" in flags else "rz", flags)
     wide = lambda x: write(x.astype(np.float64))
     return Op(lambda a, b: half.join(wide(b), wide(a)), (np.float32, np.float32), np.uint32)
 

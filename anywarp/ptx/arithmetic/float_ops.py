@@ -6,6 +6,7 @@ payload (`floats`). Semantics: PTX ISA, chapters 9.7.3 and 9.7.4.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -106,16 +107,17 @@ def by_odd(to_odd: Elementwise) -> tuple[Callable[..., Any], Elementwise]:
 
 
 def extreme_op(function: Elementwise) -> Decoder:
-    """min and max of floats."""
+    """min and max of floats; of two, or on sm_100 of three float32."""
 
     def build(i: Instruction) -> Op:
         kind, flags = modifiers_of(i, FLOATS, "ftz NaN")
-        refuse(kind == "f64" and flags, i)
-        dtype = DTYPES[kind]
+        dtype, count = DTYPES[kind], len(i.operands) - 1
+        refuse(kind == "f64" and (flags or count > 2), i)
         if kind == "f64":
             return Op(with_payload(function, FIRST_NAN[i.opcode]), (dtype, dtype), dtype)
-        extreme = floats.extreme(function, flags)
-        return Op(with_float_flags(extreme, flags & {"ftz"}), (dtype, dtype), dtype)
+        of_two = floats.extreme(function, flags)
+        extreme = lambda *x: functools.reduce(of_two, x)
+        return Op(with_float_flags(extreme, flags & {"ftz"}), (dtype,) * count, dtype)
 
     return build
 

@@ -84,11 +84,11 @@ def funnel_shift(low: Array, high: Array, count: Array, left: bool, wrap: bool) 
     return (both << n >> np.uint64(32) if left else both >> n).astype(np.uint32)
 
 
-def bitwise_function(a: Array, b: Array, c: Array, table: int) -> Any:
-    """lop3: any function of three bits, from its truth table."""
+def bitwise_function(a: Array, b: Array, c: Array, table: Array) -> Any:
+    """lop3: any function of three bits, from its truth table, a number."""
     result = np.zeros(np.broadcast_shapes(a.shape, b.shape, c.shape), np.uint32)
     for row in range(8):
-        if table >> row & 1:
+        if int(table.flat[0]) >> row & 1:
             result |= (a if row & 4 else ~a) & (b if row & 2 else ~b) & (c if row & 1 else ~c)
     return result
 

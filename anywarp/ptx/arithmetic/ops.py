@@ -136,8 +136,7 @@ def with_carry(i: Instruction) -> Op:
     if plain == "mad":
         multiply, dtype, _ = product(replace(i, modifiers=words))
         count = 3
-    elif len(words) > 1:
-        raise Unsupported(".".join(i.modifiers))
+    refuse(plain != "mad" and len(words) > 1, i)
 
     def run(*x: Array) -> Any:
         flag = x[count] if reads else unsigned(plain == "sub")
@@ -168,15 +167,6 @@ def shf(i: Instruction) -> Op:
         lambda low, high, n: integers.funnel_shift(low, high, n, "l" in flags, "wrap" in flags),
         (np.uint32,) * 3,
         np.uint32,
-    )
-
-
-def lop3(i: Instruction) -> Op:
-    """lop3: any function of three bits."""
-    modifiers_of(i, {"b32"})
-    table = i.operands[4].value
-    return Op(
-        lambda a, b, c: integers.bitwise_function(a, b, c, table), (np.uint32,) * 3, np.uint32
     )
 
 
@@ -214,7 +204,10 @@ def pair(low: Array, high: Array) -> Array:
 
 
 def mov(i: Instruction) -> Op:
-    """A copy; with a vector on one side it splits or joins bit patterns."""
+    """A copy; with a vector on one side it splits or joins bit patterns, `.v4` copies each."""
+    if i.modifiers[0] in ("v2", "v4"):
+        dtype, count = DTYPES[i.modifiers[-1]], int(i.modifiers[0][1])
+        return Op(lambda *x: x, (dtype,) * count, dtype)
     kind, _ = modifiers_of(i, INTEGERS | FLOATS | BITS | {"pred", "b128"})
     target, _ = i.operands
     vector = next((operand for operand in i.operands if isinstance(operand, Vector)), None)
@@ -241,6 +234,17 @@ def mov(i: Instruction) -> Op:
     if vector is target:
         return Op(divide, (whole,), part)
     return Op(join, (part,) * count, whole)
+
+
+def operation(i: Instruction) -> Op:
+    """What an instruction computes; of f32x2, in each half of 64 bits."""
+    if i.modifiers[-1:] != ("f32x2",):
+        return OPS[i.opcode](i)
+    refuse(i.opcode not in ("add", "sub", "mul", "fma"), i)
+    op = OPS[i.opcode](replace(i, modifiers=(*i.modifiers[:-1], "f32")))
+    halves = lambda x: np.ascontiguousarray(x)[..., None].view(np.float32)
+    both = lambda *x: np.ascontiguousarray(op.function(*map(halves, x))).view(np.uint64)[..., 0]
+    return Op(both, (np.uint64,) * len(op.sources), np.uint64)
 
 
 LOGICAL, LONG = BITS | {"pred"}, {"b32", "b64"}
@@ -273,7 +277,7 @@ OPS: dict[str, Callable[[Instruction], Op]] = {
     "shl": typed(integers.shift_left, BITS, "tu"),
     "shr": typed(integers.shift_right, BITS | INTEGERS, "tu"),
     "shf": shf,
-    "lop3": lop3,
+    "lop3": typed(integers.bitwise_function, {"b32"}, "tttt"),
     "prmt": typed(integers.permute_bytes, {"b32"}, "ttt"),
     "bfe": typed(integers.extract_bits, INTEGERS - {"u16", "s16"}, "tuu"),
     "bfi": typed(integers.insert_bits, LONG, "ttuu"),

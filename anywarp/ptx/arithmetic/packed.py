@@ -1,4 +1,4 @@
-"""Integers in parts of a word: dp4a, dp2a, vabsdiff2 and vabsdiff4, s16x2 and u16x2.
+"""Integers in parts of a word: dp4a, dp2a, vadd4 and its like, s16x2 and u16x2.
 
 Dot products: PTX ISA, chapter 9.7.1; video instructions: chapter 9.7.19.
 """
@@ -6,6 +6,7 @@ Dot products: PTX ISA, chapter 9.7.1; video instructions: chapter 9.7.19.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from ..aliases import Array, Elementwise
 from ..text.forms import Op, refuse, signed
 from ..text.syntax import Instruction
+from .comparison import SIGNED_COMPARE
 
 
 def fields(x: Array, width: int, signed: bool) -> list[Any]:
@@ -42,21 +44,35 @@ def dot(i: Instruction) -> Op:
     return Op(run, (np.uint32,) * 3, np.uint32)
 
 
+VIDEO: dict[str, Elementwise] = {
+    "vadd": np.add,
+    "vsub": np.subtract,
+    "vavrg": lambda x, y: (x + y + (x + y >= 0)) >> 1,
+    "vabsdiff": lambda x, y: np.abs(x - y),
+    "vmin": np.minimum,
+    "vmax": np.maximum,
+}
+
+
 def video(i: Instruction) -> Op:
-    """vabsdiff2 and vabsdiff4 on all fields of a word: `.dtype.atype.btype{.sat}{.add} d, a, b, c`.
+    """vadd4 and its like, on all fields of a word: `.dtype.atype.btype{.sat}{.add} d, a, b, c`;
+    vset4: `.atype.btype.cmp{.add}`.
 
     With `.add` the fields' results are summed onto c, else c is what unselected fields keep;
     all fields are selected, and no operand names its fields."""
-    width = 32 // int(i.opcode[-1])
-    flags = set(i.modifiers[3:])
-    d_type, a_type, b_type = i.modifiers[:3]
+    words, action = i.modifiers, VIDEO.get(i.opcode[:-1], np.equal)
+    if i.opcode[:-1] == "vset":
+        refuse(len(words) < 3 or words[2] not in SIGNED_COMPARE, i)
+        words, action = ("u32", *words[:2], *words[3:]), SIGNED_COMPARE[words[2]]
+    width, flags = 32 // int(i.opcode[-1]), set(words[3:])
+    d_type, a_type, b_type = words[:3]
     known = {d_type, a_type, b_type} <= {"s32", "u32"} and flags <= {"sat", "add"}
-    refuse(not known or len(i.operands) < 3, i)
+    refuse(not known or len(flags) > 1 or len(i.operands) < 3 + ("add" in flags), i)
     limits = np.iinfo(f"{'i' if signed(d_type) else 'u'}{width // 8}")
 
     def run(a: Array, b: Array, c: Array | None = None) -> Array:
         pairs = zip(fields(a, width, signed(a_type)), fields(b, width, signed(b_type)))
-        results = [np.abs(x - y) for x, y in pairs]
+        results = [action(x, y) for x, y in pairs]
         if "sat" in flags:
             results = [np.clip(x, limits.min, limits.max) for x in results]
         if "add" in flags:
@@ -66,27 +82,17 @@ def video(i: Instruction) -> Op:
     return Op(run, (np.uint32,) * (len(i.operands) - 1), np.uint32)
 
 
-ACTIONS: dict[str, Elementwise] = {"add": np.add, "min": np.minimum, "max": np.maximum}
-
-
 def two_in_a_word(i: Instruction) -> Op:
     """add, min, max of s16x2 and u16x2, with `.relu` for the signed ones."""
     words = set(i.modifiers)
     (kind,) = words & {"s16x2", "u16x2"}
     refuse(words - {kind, "relu"} or ("relu" in words and (kind[0] == "u" or i.opcode == "add")), i)
-    action = ACTIONS[i.opcode]
-
-    def run(a: Array, b: Array) -> Array:
-        pairs = zip(fields(a, 16, kind[0] == "s"), fields(b, 16, kind[0] == "s"))
-        results = [action(x, y) for x, y in pairs]
-        if "relu" in words:
-            results = [np.maximum(x, 0) for x in results]
-        return word(results, 16)
-
-    return Op(run, (np.uint32, np.uint32), np.uint32)
+    of = (f"{kind[0]}32",) * 2
+    types = ("u32", *of, "sat") if "relu" in words else (of[0], *of)
+    return video(replace(i, opcode=f"v{i.opcode}2", modifiers=types))
 
 
 PACKED = {
     **dict.fromkeys(("dp4a", "dp2a"), dot),
-    **dict.fromkeys(("vabsdiff2", "vabsdiff4"), video),
+    **{f"{name}{count}": video for name in (*VIDEO, "vset") for count in (2, 4)},
 }

@@ -45,26 +45,18 @@ def commit_group(i: Instruction, at: Site) -> Execute:
     return lambda state, mask: state.copies.commit(state.full(mask))
 
 
-def wait_all(i: Instruction, at: Site) -> Execute:
-    """cp.async.wait_all: all copies of each thread land."""
+def wait(i: Instruction, at: Site) -> Execute:
+    """cp.async.wait_group N: all but the newest N groups of each thread land. cp.async.wait_all:
+    all its copies do."""
+    pending, every = (int(i.operands[0].value) if i.operands else 0), "wait_all" in i.modifiers
 
     def execute(state: State, mask: Mask) -> None:
-        state.copies.commit(state.full(mask))
-        land_older(state, mask, 0)
+        if every:
+            state.copies.commit(state.full(mask))
+        for copy, threads in state.copies.older(state.full(mask), pending):
+            copy.land(state, threads)
 
     return execute
-
-
-def wait_group(i: Instruction, at: Site) -> Execute:
-    """cp.async.wait_group N: all but the newest N groups of each thread land."""
-    pending = int(i.operands[0].value)
-    return lambda state, mask: land_older(state, mask, pending)
-
-
-def land_older(state: State, mask: Mask, pending: int) -> None:
-    """All but the newest `pending` groups of each of these threads."""
-    for copy, threads in state.copies.older(state.full(mask), pending):
-        copy.land(state, threads)
 
 
 def source_size(operand: Operand, width: int, at: Site) -> Any:
@@ -162,7 +154,6 @@ def arrive(i: Instruction, at: Site) -> Execute:
 COPIES = {
     "cp.async": async_copy,
     "cp.async.commit_group": commit_group,
-    "cp.async.wait_group": wait_group,
-    "cp.async.wait_all": wait_all,
+    **dict.fromkeys(("cp.async.wait_group", "cp.async.wait_all"), wait),
     "cp.async.mbarrier.arrive": arrive,
 }

@@ -300,10 +300,9 @@ SIMPLE = {
     "createpolicy": cache_policy,
     **windows.ADDRESSES,
     **dict.fromkeys(("membar", "fence"), fence),
-    **dict.fromkeys(("nanosleep", "brkpt", "pmevent"), nothing),
-    **dict.fromkeys(("prefetch", "prefetchu", "cp.async.bulk.prefetch"), nothing),
+    **dict.fromkeys(("nanosleep", "brkpt", "pmevent", "applypriority"), nothing),
     # what is discarded may read as anything until it is written, also as it was
-    **dict.fromkeys(("applypriority", "discard"), nothing),
+    **dict.fromkeys(("prefetch", "prefetchu", "cp.async.bulk.prefetch", "discard"), nothing),
     **warpgroup.GROUPS,
     # a grid that runs here has nothing before it that is under way
     **dict.fromkeys(("griddepcontrol.wait", "griddepcontrol.launch_dependents"), nothing),

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..aliases import Execute, Mask, Names, Reader
-from ..arithmetic.ops import OPS
+from ..arithmetic.ops import OPS, operation
 from ..asynchronous.bulk import BULK
 from ..asynchronous.copies import COPIES
 from ..asynchronous.mbarrier_ops import MBARRIERS
@@ -222,7 +222,8 @@ def bind(i: Instruction, site: Site, entry: Entry, before_end: int = 0) -> Calla
         refuse(not name, i.opcode)
         execute = with_clocks(DECODERS[name](i, site), i, site.slots, before_end)
         return control.guarded(execute, site.slots.guard(i), i) if i.guard else execute
-    except (Unsupported, IndexError, KeyError, AttributeError) as reason:
+    except (ValueError, TypeError, IndexError, KeyError, AttributeError) as error:
+        reason = error if isinstance(error, Unsupported) else "modifiers or operands of this form"
         words = set(re.findall(r"[\w$]+", str(reason)))
         why = next((str(e) for name, e in entry.unread.items() if name in words), reason)
         where = f" in {site.function.title}" if site.function is not entry else ""
@@ -233,11 +234,11 @@ def bind(i: Instruction, site: Site, entry: Entry, before_end: int = 0) -> Calla
 
 def compute(i: Instruction, at: Site) -> Execute:
     """An instruction that only computes: registers in, registers out."""
-    slots, op = at.slots, OPS[i.opcode](i)
+    slots, op = at.slots, operation(i)
     target, *sources = i.operands
     if len(sources) == 1:
         sources = [*elements(sources[0])]
-    refuse(len(sources) < len(op.sources), "too few operands")
+    refuse(len(sources) != len(op.sources), f"{len(sources)} operands, not {len(op.sources)}")
     readers = [slots.reader(s, dtype) for s, dtype in zip(sources, op.sources)]
     function = op.function
     writers = [slots.writer(each, op.result) for each in elements(target)]
@@ -282,18 +283,9 @@ CHOICES: dict[str, Any] = {
 
 # of all instructions that do not end a basic block: each takes one and its site, and returns
 # `execute(state, mask)`
-DECODERS = {
-    **dict.fromkeys(OPS, compute),
-    **dict.fromkeys(isa.CHOOSES, choose),
-    **MEMORY,
-    **COPIES,
-    **BULK,
-    **MBARRIERS,
-    **REMOTE,
-    **TENSORS,
-    **TEXTURES,
-    **control.SIMPLE,
-}
+DECODERS: dict[str, Any] = dict.fromkeys(OPS, compute) | MEMORY | COPIES | BULK | MBARRIERS
+DECODERS |= dict.fromkeys(isa.CHOOSES, choose)
+DECODERS |= REMOTE | TENSORS | TEXTURES | control.SIMPLE
 
 
 def run(

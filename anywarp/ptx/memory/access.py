@@ -20,7 +20,7 @@ from . import allocations, atomics, clusters
 from .events import Access, Fault
 from .patterns import recurring
 
-STRONG = {"volatile", "relaxed", "acquire"}  # loads that may wait for another thread
+STRONG = {"volatile", "relaxed", "acquire", "mmio"}  # loads that may wait for another thread
 # hints that change nothing about the value: caches, ordering between correct programs' threads
 HINTS = set("nc ca cg cs cv lu wb wt weak cta gpu sys cluster noftz unified".split())
 HINTS |= STRONG | {"release", "acq_rel"}
@@ -35,7 +35,7 @@ def split_modifiers(i: Instruction, words: set[str]) -> tuple[str, str, int, set
             space = name
         elif word == "shared::cluster":
             space = word
-        elif word in ("v2", "v4"):
+        elif word in ("v2", "v4", "v8"):
             lanes = int(word[1])
         elif word in DTYPES and word != "pred":
             kind = word
@@ -233,12 +233,14 @@ def atomic(i: Instruction, at: Site) -> Execute:
         replace(i, modifiers=tuple(words)), set(atomics.ATOMICS)
     )
     refuse(len(given) != 1, i)
+    count = 2 if "cas" in given else 1  # what is behind them is a cache policy
     operation_in = atomics.operation(given.pop(), packed or kind, lanes)
     dtype, size = DTYPES[kind], bits(kind) // 8
     operands = list(i.operands)
-    target = elements(operands.pop(0)) if i.opcode == "atom" else ()
+    target = elements(operands.pop(0), lanes) if i.opcode == "atom" else ()
     address_of = slots.address(operands[0])
-    columns = [slots.readers(operand, lanes, dtype) for operand in operands[1:]]
+    columns = [slots.readers(operand, lanes, dtype) for operand in operands[1 : count + 1]]
+    refuse(len(columns) < count, i)
     writers = [slots.writer(x, dtype) for x in target]
 
     def execute(state: State, mask: Mask) -> None:

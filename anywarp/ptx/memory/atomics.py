@@ -33,9 +33,7 @@ ATOMICS: dict[str, Elementwise] = {
 
 def operation(name: str, kind: str, lanes: int = 1) -> Callable[[str], Callable[..., Any]]:
     """For an operation on a type: name of the space -> function (old, operands) -> new."""
-    refuse(
-        lanes > 1 and (name != "add" or kind not in (*HALVES, "f32")), f".{name}.{kind} on vectors"
-    )
+    refuse(lanes > 1 and kind not in (*HALVES, "f32"), f".{name}.{kind} on vectors")
     refuse(kind == "b128" and name not in ("cas", "exch"), f".{name}.{kind}")
     function = ATOMICS[name]
     if kind in HALVES:
@@ -45,9 +43,8 @@ def operation(name: str, kind: str, lanes: int = 1) -> Callable[[str], Callable[
     if kind[0] != "f" or name == "exch":
         return lambda space: function
     refuse(name != "add", f".{name}.{kind}")
-    in_global, elsewhere = {"f32": (add_flushing, add_float), "f64": (add_keeping, add_double)}[
-        kind
-    ]
+    ways = {"f32": (add_flushing, add_float), "f64": (add_keeping, add_double)}
+    in_global, elsewhere = ways[kind]
     return lambda space: in_global if space == "global" else elsewhere
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..aliases import Array, Execute, Mask, Site, State
+from ..memory.atomics import ATOMICS
 from ..memory.events import WarpSync
 from ..text.forms import DTYPES, elements, match_modifiers, refuse, signed
 from ..text.syntax import Instruction, Symbol
@@ -167,14 +168,8 @@ def active_mask(i: Instruction, at: Site) -> Execute:
     return execute
 
 
-REDUCTIONS: dict[str, np.ufunc] = {
-    "add": np.add,
-    "min": np.minimum,
-    "max": np.maximum,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-}
+REDUCTIONS: dict[str, Any] = {name: ATOMICS[name] for name in ("min", "max", "and", "or", "xor")}
+REDUCTIONS["add"] = np.add
 
 
 def reduce(i: Instruction, at: Site) -> Execute:
@@ -250,11 +245,5 @@ def barrier(i: Instruction, at: Site) -> Execute:
     return together(lambda *_: None, at.slots.reader(i.operands[0], np.uint32), i, at)
 
 
-WARP = {
-    "shfl": shuffle,
-    "vote": vote,
-    "redux": reduce,
-    "match": match,
-    "elect": elect,
-    "bar.warp": barrier,
-}
+WARP = {"shfl": shuffle, "vote": vote, "redux": reduce, "match": match, "elect": elect}
+WARP["bar.warp"] = barrier

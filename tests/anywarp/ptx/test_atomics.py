@@ -291,3 +291,33 @@ def test_an_atomic_of_128_bits_that_finds_a_half_leaves_the_whole():
     for wrong in "atom.global.add.b128 %old, [%p], %new;", "mov.u64 %low, %old;":
         with pytest.raises(ptx.UnknownOpcode):
             run_body(body + wrong, "u64 x", 1, 1, [x])
+
+
+def test_a_cache_policy_is_no_operand():
+    """It changes nothing about the value; an operand too few is refused."""
+    declare = ".reg .b64 %q; .reg .b32 %o; createpolicy.fractional.L2::evict_first.b64 %q, 1.0;"
+    body = """.reg .b64 %p; ld.param.u64 %p, [out]; mov.u32 %o, %tid.x;
+        atom.global.add.L2::cache_hint.u32 %o, [%p], 1, %q;
+        red.global.add.noftz.L2::cache_hint.f16x2 [%p+4], 0x3c003c00, %q;"""
+    out = np.zeros(2, np.uint32)
+    run_body(declare + body, "u64 out", 1, 4, [out])
+    assert out.tolist() == [4, 0x44004400]
+    with pytest.raises(ptx.UnknownOpcode, match=r"atom\.global\.cas"):
+        cas = "atom.global.cas.b32 %o, [%p], 1;"
+        run_body(declare + ".reg .b64 %p;" + cas, "u64 out", 1, 4, [out])
+
+
+def test_vectors_of_halves():
+    """sm_90: up to eight of 16 bits, and the least or largest of each."""
+    halves = ", ".join(f"%h{n}" for n in range(8))
+    body = f""".reg .b64 %p; .reg .b16 %h<8>; ld.param.u64 %p, [out];
+        {"".join(f"mov.b16 %h{n}, {0x4000 + 256 * n};" for n in range(8))}
+        red.global.v8.f16.max.noftz [%p], {{{halves}}};
+        atom.global.v8.f16.min.noftz {{{halves}}}, [%p+16], {{{halves}}};
+        st.global.v4.b16 [%p+32], {{%h0, %h1, %h2, %h3}};"""
+    out = np.full(20, 0x4480, np.uint16)
+    given = 0x4000 + 256 * np.arange(8)
+    run_body(body, "u64 out", 1, 1, [out])
+    assert out[:8].tolist() == np.maximum(given, 0x4480).tolist()
+    assert out[8:16].tolist() == np.minimum(given, 0x4480).tolist()
+    assert (out[16:] == 0x4480).all()

@@ -152,3 +152,21 @@ def test_bits_move_between_float_and_integer_registers():
     rows = floats("f64", 50)
     got = vectors("mov.b64 %fd, %a; mov.b64 %d, %fd;", "u64", "u64", rows, declare=declare)
     assert got == rows
+
+
+@pytest.mark.parametrize("kind", ["f16", "bf16"])
+def test_finite_results(kind):
+    """`.satfinite`: what is beyond the largest number becomes that; a NaN stays one."""
+    target = FORMATS[kind]
+
+    def expected(a):
+        narrow = exact.convert(a, F32, target)
+        return exact.largest(target, narrow >> 15) if exact.is_inf(narrow, target) else narrow
+
+    rows = floats("f32", 60) + [f32(x) for x in (65504.0, 65519.0, 65520.0, -1e30, 3.4e38)]
+    check(f"cvt.rn.satfinite.{kind}.f32 %d, %a;", kind, "f32", rows, expected)
+    pair = lambda a, b: expected(a) << 16 | expected(b)
+    good = [
+        (a, b) for a in rows for b in rows[:9] if not exact.is_nan(a, F32) | exact.is_nan(b, F32)
+    ]
+    check(f"cvt.rn.satfinite.{kind}x2.f32 %d, %a, %b;", "b32", "f32 f32", good, pair)

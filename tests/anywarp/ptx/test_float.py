@@ -11,7 +11,7 @@ from fractions import Fraction
 import exact
 import pytest
 from exact import F32, F64, FORMATS, as_float, f32, f64, is_inf, is_nan
-from harness import check, floats, pairs, triples
+from harness import check, floats, pairs, triples, vectors
 
 KINDS = ["f32", "f64"]
 
@@ -210,3 +210,30 @@ def test_mad_rounds_once():
     rows = halfway_triples(50, False)
     fused = lambda *x: exact.fma(*x, F32)
     check("mad.rn.f32 %d, %a, %b, %c;", "f32", "f32 f32 f32", rows, fused)
+
+
+# --- forms that only some compilers write -----------------------------------------------
+
+
+@pytest.mark.parametrize("op", ["min", "max"])
+def test_extremes_of_three(op):
+    """sm_100: the third operand counts, too."""
+    rows = triples(floats, "f32 f32 f32", 200)
+    of_three = vectors(f"{op}.f32 %d, %a, %b, %c;", "f32", "f32 f32 f32", rows)
+    of_two = f"{op}.f32 %d, %a, %b; {op}.f32 %d, %d, %c;"
+    assert of_three == vectors(of_two, "f32", "f32 f32 f32", rows)
+
+
+@pytest.mark.parametrize("op", ["add", "mul", "fma"])
+def test_two_floats_in_a_register(op):
+    """f32x2, which NVRTC writes for sm_100: each half is what the instruction of f32 gives."""
+    words = floats("f32", 60)
+    rows = [tuple(words[n + k] << 32 | words[n + 5 + k] for k in range(3)) for n in range(60)]
+    names = ", ".join(["%a", "%b", "%c"][: 3 if op == "fma" else 2])
+    kinds = " ".join(["f64"] * (3 if op == "fma" else 2))
+    rows = [row[: len(kinds.split())] for row in rows]
+    both = vectors(f"{op}.rn.f32x2 %d, {names};", "u64", kinds, rows)
+    for shift in (0, 32):
+        half = [tuple(x >> shift & 0xFFFFFFFF for x in row) for row in rows]
+        one = vectors(f"{op}.rn.f32 %d, {names};", "f32", kinds.replace("f64", "f32"), half)
+        assert [x >> shift & 0xFFFFFFFF for x in both] == one

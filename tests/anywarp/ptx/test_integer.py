@@ -227,6 +227,15 @@ def test_find_leading_bit(kind):
     check(f"bfind.shiftamt.{kind} %d, %a;", "u32", kind, rows, amount)
 
 
+@pytest.mark.parametrize(
+    "name, expected",
+    [("lo", int.__lt__), ("ls", int.__le__), ("hi", int.__gt__), ("hs", int.__ge__)],
+)
+def test_comparisons_of_unsigned_numbers_by_their_own_names(name, expected):
+    rows = pairs(integers, "u32", extra=40)
+    check(f"setp.{name}.u32 %d, %a, %b;", "pred", "u32 u32", rows, expected)
+
+
 def test_immediate_operands():
     rows = integers("s32", 60)
     check("add.s32 %d, %a, -7;", "s32", "s32", rows, lambda a: wrap(a - 7, "s32"))
@@ -269,3 +278,45 @@ M24 = 0xFFFFFF
 
 def both(a: int, b: int) -> int:
     return ((a >> 16) + (b >> 16) & 0xFFFF) << 16 | (a + b & 0xFFFF)
+
+
+SIMD = {
+    "vadd": lambda a, b: a + b,
+    "vsub": lambda a, b: a - b,
+    "vavrg": lambda a, b: a + b + (a + b >= 0) >> 1,
+    "vabsdiff": lambda a, b: abs(a - b),
+    "vmin": min,
+    "vmax": max,
+}
+
+
+def of_fields(word: int, width: int, sign: str) -> list[int]:
+    """The fields of a word, the lowest first, in the range of s32's or u32's field."""
+    return [wrap(word >> at, f"{sign}{width}") for at in range(0, 32, width)]
+
+
+@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("types", ["u32.u32.u32", "s32.s32.s32", "s32.u32.s32"])
+@pytest.mark.parametrize("name", [*SIMD, "vset"])
+def test_video_instructions_on_all_fields(name, types, count):
+    """PTX ISA, "SIMD video instructions"."""
+    result, first, second = (kind[0] for kind in types.split("."))
+    width = 32 // count
+    rows = triples(integers, "u32 u32 u32", extra=40)
+    action = SIMD.get(name, lambda a, b: a < b)
+
+    def each(a, b):
+        return [action(*x) for x in zip(of_fields(a, width, first), of_fields(b, width, second))]
+
+    def joined(fields):
+        return sum((int(x) & (1 << width) - 1) << width * n for n, x in enumerate(fields))
+
+    def compare_with(flag, expected):
+        op = f"vset{count}.{types[4:]}.lt" if name == "vset" else f"{name}{count}.{types}"
+        check(f"{op}{flag} %d, %a, %b, %c;", "u32", "u32 u32 u32", rows, expected)
+
+    compare_with("", lambda a, b, c: joined(each(a, b)))
+    compare_with(".add", lambda a, b, c: wrap(c + sum(each(a, b)), "u32"))
+    if name != "vset":
+        limit = f"{result}{width}"
+        compare_with(".sat", lambda a, b, c: joined(clamp(x, limit) for x in each(a, b)))

@@ -7,6 +7,8 @@ import pytest
 from exact import wrap
 from harness import check, integers, run_body, vectors
 
+from anywarp import ptx
+
 
 def pattern(count: int, seed: int = 1) -> np.ndarray:
     """Distinct-looking bytes from a linear congruence."""
@@ -91,7 +93,8 @@ def test_stores_truncate():
     "load",
     ["ld.global.nc", "ld.global.ca", "ld.global.cg", "ld.global.cs", "ld.global.lu",
      "ld.global.cv", "ld.volatile.global", "ld.relaxed.gpu.global", "ld.acquire.gpu.global",
-     "ld.global.nc.L1::no_allocate", "ld.global.L2::128B", "ldu.global", "ld.weak.global", "ld"],
+     "ld.global.nc.L1::no_allocate", "ld.global.L2::128B", "ldu.global", "ld.weak.global",
+     "ld.mmio.relaxed.sys.global", "ld"],
 )  # fmt: skip
 def test_load_qualifiers(load):
     body = f"""
@@ -113,7 +116,8 @@ def test_load_qualifiers(load):
 @pytest.mark.parametrize(
     "store",
     ["st.global.wb", "st.global.cg", "st.global.cs", "st.global.wt", "st.volatile.global",
-     "st.relaxed.gpu.global", "st.release.gpu.global", "st.weak.global", "st"],
+     "st.relaxed.gpu.global", "st.release.gpu.global", "st.weak.global",
+     "st.mmio.relaxed.sys.global", "st"],
 )  # fmt: skip
 def test_store_qualifiers(store):
     body = f"""
@@ -391,3 +395,19 @@ def test_arguments_of_every_type():
     assert target[6:7].view(np.float32).tolist() == [1.5]
     assert target[8:10].view(np.uint64).tolist() == [2**63 + 5]
     assert target[10:12].view(np.float64).tolist() == [-0.25]
+
+
+def test_256_bits_at_once():
+    """sm_100: eight words or four of 64 bits, aligned to 32 bytes."""
+    body = """.reg .b64 %p, %d<4>; .reg .b32 %r<8>; ld.param.u64 %p, [out];
+        ld.global.v8.b32 {%r0, %r1, %r2, %r3, _, %r5, %r6, %r7}, [%p];
+        mov.b32 %r4, 99;
+        st.global.v8.b32 [%p+32], {%r7, %r6, %r5, %r4, %r3, %r2, %r1, %r0};
+        ld.global.v4.b64 {%d0, %d1, %d2, %d3}, [%p+32];
+        st.global.v4.b64 [%p+64], {%d3, %d2, %d1, %d0};"""
+    out = np.arange(24, dtype=np.uint32)
+    run_body(body, "u64 out", 1, 1, [out])
+    assert out[8:16].tolist() == [7, 6, 5, 99, 3, 2, 1, 0]
+    assert out[16:].tolist() == [1, 0, 3, 2, 5, 99, 7, 6]
+    with pytest.raises(ptx.MemoryFault, match="must be a multiple of 32"):
+        run_body(body.replace("[%p+32]", "[%p+16]"), "u64 out", 1, 1, [out])

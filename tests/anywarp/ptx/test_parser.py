@@ -245,6 +245,14 @@ def test_an_assembly_of_several_lines_has_the_line_of_its_first():
         "bra NOWHERE;",
         "ld.global.u32 %d, [%a;",
         "this is not ptx;",
+        "add %d, %a, %a;",
+        "mul.f32;",
+        "mov.u32 %d;",
+        "bra 5;",
+        "bra;",
+        "call;",
+        "mov.b32 %d, %a, %a;",
+        ".global .u64 t = nobody(t); mov.u64 %a, t;",
     ],
 )
 def test_broken_text_is_an_error(broken):
@@ -274,7 +282,11 @@ def test_broken_text_is_an_error(broken):
      # instructions that no compiler writes
      "slct.s32.s32 %d, %a, %a, %a;", "szext.wrap.u32 %d, %a, %a;",
      "bmsk.clamp.b32 %d, %a, %a;", "cnot.b32 %d, %a;", "testp.finite.f32 %p, %a;",
-     "vadd.s32.s32.s32 %d, %a, %a;", "vset4.s32.s32.eq %d, %a, %a, %a;",
+     "vadd.s32.s32.s32 %d, %a, %a;", "vset4.s32.s32.lo %d, %a, %a, %a;",
+     "vadd4.s32.s32.s32 %d.b0, %a, %a, %a;", "vadd4.u32.u32.u32.sat.add %d, %a, %a, %a;",
+     "vadd4.u32.u32.u32.add %d, %a, %a;", "atom.global.v2.f32.add {%d}, [%w], {%a, %a};",
+     "add.s32 %d, %a, %a, %a;", "min.s32 %d, %a, %a, %a;", "add.rn.f16x2.f32x2 %w, %w, %w;",
+     "div.rn.f32x2 %w, %w, %w;", "mov.v4.b32 {%d, %d, %d, %d}, %tid;",
      "prmt.b32.f4e %d, %a, %a, %a;", "mad.hi.sat.s32 %d, %a, %a, %a;"],
 )  # fmt: skip
 def test_unknown_modifiers_are_refused(instruction):
@@ -359,3 +371,117 @@ def test_parse_is_repeatable():
     assert [i.opcode for i in first.entries["k"].instructions] == [
         i.opcode for i in second.entries["k"].instructions
     ]
+
+
+# -- what hands write -------------------------------------------------------------------------
+
+
+def values_of(body: str, count: int, module: str = "", **keywords) -> list[int]:
+    """What one thread stores at %o, as uint32."""
+    declare = ".reg .b64 %o, %x<9>; .reg .b32 %r<9>; .reg .f32 %f<9>; ld.param.u64 %o, [out];"
+    out = np.zeros(count, np.uint32)
+    run_body(declare + body, "u64 out", 1, 1, [out], module=module, **keywords)
+    return out.tolist()
+
+
+@pytest.mark.parametrize(
+    "constant, value",
+    [("1<<4", 16), ("(1<<4)|3", 19), ("2+3*4", 14), ("(2+3)*4", 20), ("7-2-1", 4), ("-(2+3)+7", 2),
+     ("1|2&3<<1", 3), ("WARP_SZ-1", 31), ("0x10U+010+0b11", 27)],
+)  # fmt: skip
+def test_constant_expressions(constant, value):
+    assert values_of(f"mov.u32 %r0, {constant}; st.global.u32 [%o], %r0;", 1) == [value]
+    if "WARP_SZ" not in constant:
+        body = f"ld.global.u32 %r0, [t]; st.global.u32 [%o+4*({constant})-4*{value}], %r0;"
+        assert values_of(body, 1, module=f".global .u32 t = {constant};") == [value]
+
+
+@pytest.mark.parametrize("constant", ["1e2", "100.0", "1.e+2", "100.", ".1e3", "1E2"])
+def test_floats_in_decimals(constant):
+    body = f"mov.f32 %f0, {constant}; cvt.rzi.u32.f32 %r0, %f0; st.global.u32 [%o], %r0;"
+    assert values_of(body, 1) == [100]
+
+
+@pytest.mark.parametrize("constant", ["1.5+2", "1<<1.0", "(1", "1+", "0x", "-%r1", "2*%r1"])
+def test_what_is_no_constant(constant):
+    from anywarp import ptx
+
+    with pytest.raises(ptx.PTXError, match="PTX line"):
+        values_of(f"mov.u32 %r0, {constant};", 1)
+
+
+def test_registers_that_are_vectors():
+    """Their parts are .x to .w, or .r to .a; in a nested scope they hide the outer ones."""
+    body = """.reg .v4 .u32 q; .reg .v2 .u32 pair<2>;
+    mov.v4.u32 q, {5, 6, 7, 8};
+    { .reg .v4 .u32 q; mov.v4.u32 q, {1, 2, 3, 4}; add.u32 q.x, q.y, q.w; mov.u32 %r0, q.r; }
+    st.global.v4.u32 [%o], q;
+    ld.global.v2.u32 pair1, [%o];
+    mov.v2.u32 pair0, pair1;
+    mov.b64 %x0, pair0;
+    st.global.u64 [%o+16], %x0;
+    st.global.v2.u32 [%o+24], {q.a, %r0};"""
+    assert values_of(body, 8) == [5, 6, 7, 8, 5, 6, 8, 6]
+
+
+def test_rows_with_too_few_values_are_filled_up():
+    module = ".global .u32 t[2][3] = {{1}, {2, 3}}; .global .v2 .u32 p[] = {{7, 8}, {9}};"
+    loads = "".join(f"ld.global.u32 %r0, [t+{4 * n}]; st.global.u32 [%o+{4 * n}], %r0;"
+                    for n in range(6))  # fmt: skip
+    loads += "ld.global.v2.u32 {%r0, %r1}, [p+8]; st.global.v2.u32 [%o+24], {%r0, %r1};"
+    assert values_of(loads, 8, module) == [1, 0, 0, 2, 3, 0, 9, 0]
+
+
+FUNCTION = """.func (.param .b32 result) square(.param .b32 x)
+{ .reg .b32 %a; ld.param.b32 %a, [x]; mul.lo.u32 %a, %a, %a; st.param.b32 [result], %a; ret; }
+"""
+
+
+def test_addresses_before_a_variable_and_of_functions_in_32_bits():
+    body = """.shared .align 4 .b8 s[64]; mov.u64 %x0, s-8; mov.u32 %r0, 7;
+    st.shared.u32 [%x0+8], %r0;
+    ld.shared.u32 %r1, [s]; mov.u32 %r2, square; st.global.u32 [%o], %r1;"""
+    assert values_of(body, 1, FUNCTION) == [7]
+
+
+def test_a_function_of_two_names():
+    body = """{ .param .b32 x; .param .b32 y; st.param.b32 [x], 7; call (y), other, (x);
+    ld.param.b32 %r0, [y]; st.global.u32 [%o], %r0; }"""
+    assert values_of(body, 1, FUNCTION + ".alias other, square;\n") == [49]
+
+
+def test_parameters_that_are_registers_are_refused():
+    """ptxas takes them; the interpreter must not take a register for an address."""
+    from anywarp import ptx
+
+    for call in ("call (%r0), square, (%r1);", "call (%r0), square, (3);"):
+        with pytest.raises(ptx.UnknownOpcode, match=r"is to be a \.param variable"):
+            values_of("mov.u32 %r1, 4;" + call, 1, FUNCTION)
+    module = ".func (.reg .b32 y) square(.reg .b32 x) { mul.lo.u32 y, x, x; ret; }"
+    with pytest.raises(ptx.UnknownOpcode, match=r"\.reg among parameters"):
+        values_of("call (%r0), square, (%r1);", 1, module)
+
+
+def test_code_without_a_line_has_the_last_one():
+    """Line 0, which Rust writes, is none; a call in no line leaves that of what was inlined."""
+    text = (
+        HEADER
+        + """
+.file 1 "a.rs"
+.visible .entry k()
+{
+    .reg .b32 %r;
+    mov.u32 %r, 1;
+    .loc 1 7 3
+    mov.u32 %r, 2;
+    .loc 1 0 0
+    mov.u32 %r, 3;
+    .loc 1 9 3, function_name $L__info_string0, inlined_at 1 0 0
+    mov.u32 %r, 4;
+    .loc 1 0 0, function_name $L__info_string0, inlined_at 1 12 4
+    mov.u32 %r, 5;
+}
+"""
+    )
+    places = [i.position for i in parse(text).entries["k"].instructions]
+    assert list(map(str, places)) == ["None", "a.rs:7", "near a.rs:7", "a.rs:9", "a.rs:12"]

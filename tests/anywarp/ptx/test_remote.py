@@ -143,8 +143,7 @@ def test_misaligned():
 
 def test_forms_of_stores_that_report_and_are_not_there():
     for code in ("st.async.release.gpu.global.u32 [%r], %v, [%m];",
-                 "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 "
-                 "[%r], %v, [%m];"):  # fmt: skip
+                 "red.async.mmio.release.gpu.global.add.u32 [%r], %v;"):  # fmt: skip
         with pytest.raises(ptx.UnknownOpcode):
             launch(entry(f".reg .b32 %r, %v, %m;\n{code}"), "k", 1, 1, ())
 
@@ -320,3 +319,18 @@ def test_a_copy_to_the_own_block_in_a_cluster(to, report):
 def test_a_copy_reports_where_it_writes():
     with pytest.raises(ptx.PTXError, match="both must be in the same"):
         bulk(ACROSS.replace("map(&bar, next)", "at(&bar)"), "256")
+
+
+def test_reductions_that_report():
+    """red.async: all blocks of a cluster combine with the same words of the first."""
+    send = """asm volatile("red.async.relaxed.cluster.shared::cluster.mbarrier::"
+        "complete_tx::bytes.OP [%0], %1, [%2];"
+        :: "r"(map(&box[t], 0)), "r"(rank + t - 3), "r"(map(&bar, 0)) : "memory");
+    if (rank) { cluster_sync(); return; }"""
+    t = np.arange(32)
+    for op, start, expected in ("add.u32", 5, 4 * t - 1), ("min.s32", 1, np.minimum(1, t - 3)):
+        out = asynchronous(send.replace("OP", op), 4 * 128, start=str(start))
+        assert (out[::4, 0].view(np.int32) == expected).all()
+    for wrong in ("cas.b32", "u32", "add.f32"):
+        with pytest.raises(ptx.UnknownOpcode):
+            asynchronous(send.replace("OP", wrong), 4 * 128)
