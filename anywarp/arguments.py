@@ -43,7 +43,8 @@ def declared(text: str, symbol: str) -> tuple[Declared, ...]:
         extent = re.search(r"\[(\d+)\]\s*$", part)
         if kind is None:
             raise ValueError(f"{symbol} has a parameter that cannot be passed: {part.strip()}")
-        params.append(Declared(kind[1], TYPE_BYTES[kind[1]] * int(extent[1] if extent else 1)))
+        size = TYPE_BYTES[kind[1]] * int(extent[1] if extent else 1)
+        params.append(Declared("b8" if extent else kind[1], size))  # an array is bytes
     return tuple(params)
 
 

@@ -243,9 +243,11 @@ def _member(i: Instruction, value: Callable[[Any], Origin], registers: set[str])
         or size not in (*NARROW, 4, 8)
     ):
         return None
-    address, data = i.operands if i.opcode == "st" else reversed(i.operands)
+    data, address = i.operands[1::-1] if i.opcode == "st" else i.operands[:2]  # and a cache policy
     root, offset = value(address)
     elements = data.elements if isinstance(data, Vector) else (data,)
+    if size * len(elements) > WINDOW:
+        return None
     words = tuple(
         offset + size * n
         for n, element in enumerate(elements)

@@ -74,8 +74,10 @@ class Emitted:
                 self.under.add(id(i))
 
     def parts_of(self, event: ptx.Access) -> tuple[Part, ...]:
-        """The accesses that the machine makes of this one."""
-        return self.parts.get(id(event.instruction), (Part(0, event.width),))
+        """The accesses that the machine makes of this one; of 32 bytes, which no GPU was asked
+        about, two of 16."""
+        halves = tuple(Part(n, min(event.width, 16)) for n in range(0, event.width, 16))
+        return self.parts.get(id(event.instruction), halves)
 
 
 emitted = functools.lru_cache(maxsize=64)(Emitted)

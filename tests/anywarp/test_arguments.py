@@ -28,12 +28,13 @@ def test_parameters_are_read_from_the_ptx_alone():
 	.param .u64 .ptr .align 1 a_param_0,
 	.param .align 4 .b8 a_param_1[12],
 	.param .f32 a_param_2,
-	.param .s16 a_param_3
+	.param .s16 a_param_3,
+	.param .align 8 .u32 a_param_4[4]
 )
 { nonsense }
 .visible .entry ab() { ret; }
 """
-    assert declared(text, "a") == (("u64", 8), ("b8", 12), ("f32", 4), ("s16", 2))
+    assert declared(text, "a") == (("u64", 8), ("b8", 12), ("f32", 4), ("s16", 2), ("b8", 16))
     assert declared(text, "ab") == ()
 
 

@@ -341,3 +341,14 @@ def test_what_the_table_of_opcodes_does_not_know_is_not_removed():
     add.s32 %r5, %r4, 1;
     ret; }"""
     assert fold(ptx.parse(text).entries["k"]).removed == {6}
+
+
+def test_a_cache_policy_is_no_address():
+    load = "ld.global.L2::cache_hint.f32 %f{}, [%rd1+{}], %rd2;"
+    assert parts(load.format(1, 0) + load.format(2, 8)) == [(Part(0, 4),), (Part(0, 4),)]
+
+
+def test_256_bits_stay_as_they_are_written():
+    eight = ", ".join(f"%f{n}" for n in range(1, 9))
+    load = f"ld.global.v8.f32 {{{eight}}}, [%rd1]; st.global.v8.f32 [%rd1], {{{eight}}};"
+    assert parts(load) == [None, None]

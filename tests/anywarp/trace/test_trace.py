@@ -556,3 +556,23 @@ def pairs(loads):
     """Of two warps, what each loads at a time."""
     by_warp = [[a for a in loads if a.warp == warp] for warp in (0, 1)]
     return zip(*by_warp)
+
+
+def test_256_bits_are_counted_as_two_halves():
+    text = """.version 8.8
+.target sm_100
+.address_size 64
+.visible .entry k(.param .u64 a) {
+    .reg .b64 %p; .reg .b32 %t, %r<8>;
+    ld.param.u64 %p, [a]; mov.u32 %t, %tid.x; mad.wide.u32 %p, %t, 32, %p;
+    LOAD
+    st.global.v4.b32 [%p], {%r7, %r6, %r5, %r4}; st.global.v4.b32 [%p+16], {%r3, %r2, %r1, %r0};
+}"""
+    at_once = "ld.global.v8.b32 {%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}, [%p];"
+    halves = "ld.global.v4.b32 {%r0, %r1, %r2, %r3}, [%p];"
+    halves += "ld.global.v4.b32 {%r4, %r5, %r6, %r7}, [%p+16];"
+    counted = [
+        Kernel.from_ptx(text.replace("LOAD", each), "k").trace(1, 32, (np.zeros(256, "u4"),))
+        for each in (at_once, halves)
+    ]
+    assert counted[0].counters == counted[1].counters
