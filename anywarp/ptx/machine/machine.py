@@ -223,7 +223,7 @@ def bind(i: Instruction, site: Site, entry: Entry, before_end: int = 0) -> Calla
         execute = with_clocks(DECODERS[name](i, site), i, site.slots, before_end)
         return control.guarded(execute, site.slots.guard(i), i) if i.guard else execute
     except (ValueError, TypeError, IndexError, KeyError, AttributeError) as error:
-        reason = error if isinstance(error, Unsupported) else "modifiers or operands of this form"
+        reason = error if isinstance(error, (Unsupported, KeyError)) else "such operands"
         words = set(re.findall(r"[\w$]+", str(reason)))
         why = next((str(e) for name, e in entry.unread.items() if name in words), reason)
         where = f" in {site.function.title}" if site.function is not entry else ""

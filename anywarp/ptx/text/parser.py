@@ -347,7 +347,7 @@ class _Parser(Declarations):
         # where nothing tells of a source, the PTX is the source
         position = self.position or (None if self.files else Position("PTX", line))
         made = Instruction(*parts, guard, negated, line, position, index)
-        if len(operands) < 2 or not modifiers:
+        if len(operands) < 2 or not modifiers or opcode == "brx":
             self.check_whole(made)
         return made
 

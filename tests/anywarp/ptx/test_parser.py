@@ -249,6 +249,7 @@ def test_an_assembly_of_several_lines_has_the_line_of_its_first():
         "mul.f32;",
         "mov.u32 %d;",
         "bra 5;",
+        "brx.idx %d, 5;",
         "bra;",
         "call;",
         "mov.b32 %d, %a, %a;",
