@@ -20,7 +20,7 @@ cmath cassert cfloat climits algorithm iostream vector string""".split()
 WHEEL = """cuda_fp16.h cuda_bf16.h cuda_fp8.h math_constants.h cuComplex.h cuda_pipeline.h
 vector_types.h""".split()
 LIBCUDACXX = """cooperative_groups.h cuda/std/limits limits type_traits cuda/std/complex
-cuda/barrier cub/block/block_reduce.cuh cub/warp/warp_reduce.cuh""".split()
+cuda/barrier cub/block/block_reduce.cuh cub/warp/warp_reduce.cuh cub/cub.cuh""".split()
 
 
 def compiles(header: str) -> None:
@@ -49,6 +49,20 @@ def test_headers_of_pasted_code_need_nothing_installed(without, header):
 @pytest.mark.parametrize("header", WHEEL + LIBCUDACXX)
 def test_headers_of_the_wheel_and_of_cupy(header):
     compiles(header)
+
+
+def test_what_programs_take_of_cub():
+    """<cub/cub.cuh> has what blocks do, and the operators that CUB 3 has no more."""
+    source = """#include <cub/cub.cuh>
+    extern "C" __global__ void f(int* x) {
+        using Scan = cub::BlockScan<int, 64>;
+        __shared__ Scan::TempStorage shared;
+        Scan(shared).InclusiveScan(x[threadIdx.x], x[threadIdx.x], cub::Max());
+    }"""
+    x = np.arange(64, dtype=np.int32) * 37 % 64
+    expected = np.maximum.accumulate(x)
+    Kernel(source, "f")(1, 64, [x], device="interpreter")
+    assert np.array_equal(x, expected)
 
 
 def test_ours_ask_for_no_header_behind_them():
@@ -121,7 +135,7 @@ def test_a_header_of_no_wheel_gets_no_advice():
 
 
 @pytest.mark.parametrize("header, advice", [
-    ("cub/cub.cuh", "what a warp or block does: #include <cub/block/block_reduce.cuh>"),
+    ("cub/device/device_scan.cuh", "what a warp or block does: #include <cub/block/block_reduce"),
     ("thrust/complex.h", "Thrust is for the host; <cuda/std/complex>"),
 ])  # fmt: skip
 def test_headers_for_nvcc_name_those_for_kernels(header, advice):
