@@ -26,6 +26,7 @@ from .compile import clang, headers, host, nvrtc, store
 from .progress import progress
 
 STDINT = "-include=stdint.h"
+DEVICE = "-default-device"  # what NVRTC's log offers for host code
 ADVICE = {  # what a log says, and what to do about it
     r"'(wgmma|setmaxnreg)\b.*' not supported on \.target 'sm_90'": (
         "wgmma and setmaxnreg are instructions of compute capability 9.0a: add the line "
@@ -119,13 +120,16 @@ def compile(
 
 def _mended(recipe: store.Recipe, log: str, program: object) -> store.Recipe:
     """The recipe with what NVRTC lacks beside nvcc, as far as its log asks for it: the types of
-    stdint.h; and, of a program, without the host code. The same recipe if it asks for neither."""
+    stdint.h; of a program, without the host code; and, where headers have some, as if it were for
+    the device. The same recipe if it asks for none."""
     known = r'identifier "(u?int(\d+|ptr|max)_t|U?INT\d+_(MIN|MAX))" is undefined'
     if re.search(known, log) and STDINT not in recipe.options:
         return recipe._replace(options=(*recipe.options, STDINT))
-    if not program:
-        return recipe
-    return recipe._replace(source=host.without(recipe.source, recipe.filename, log))
+    less = host.without(recipe.source, recipe.filename, log) if program else recipe.source
+    own = re.search(rf"^{re.escape(recipe.filename)}\(\d+\): .*error", log, re.MULTILINE)
+    if less == recipe.source and DEVICE in log and not own and DEVICE not in recipe.options:
+        return recipe._replace(options=(*recipe.options, DEVICE))
+    return recipe._replace(source=less)
 
 
 def _given(recipe: store.Recipe) -> store.Compilation | None:
@@ -134,10 +138,9 @@ def _given(recipe: store.Recipe) -> store.Compilation | None:
     if compilation is None or not (nvrtc.named() or _measured(recipe)):
         return compilation
     try:
-        same = nvrtc.version() == compilation.nvrtc
+        return compilation if nvrtc.version() == compilation.nvrtc else None
     except ImportError:
         return compilation
-    return compilation if same else None
 
 
 def _measured(recipe: store.Recipe) -> bool:

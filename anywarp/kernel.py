@@ -514,7 +514,8 @@ def _source(code: str | os.PathLike[str], filename: str) -> tuple[str, str]:
     ):
         return str(code), filename
     path = Path(str(code).strip()) if isinstance(code, str) else Path(code)
-    return path.read_text("utf-8"), str(path) if filename == FILENAME else filename
+    # older files have Latin-1 in their comments
+    return path.read_text("utf-8", "replace"), str(path) if filename == FILENAME else filename
 
 
 RawKernel = Kernel  # it is called as cupy.RawKernel is

@@ -14,7 +14,7 @@ from itertools import groupby
 HEADERS = (
     r"[a-z_]+|(?P<library>(?:torch|ATen|c10|pybind11|thrust|nvtx3|opencv2|Eigen|gtest|sys)/(?!complex)[^>\"]+"
     r"|(?:helper_(?!math)|cublas|cusparse|cusolver|cufft|cudnn|nvToolsExt|cuda_?[pP]rofiler)[\w.]*"
-    r"|(?:Python|nccl|omp|mpi|unistd|getopt)\.h)"
+    r"|(?:Python|nccl|omp|mpi|unistd|getopt|stdarg|fcntl|errno|ctype|signal|memory|malloc)\.h)"
 )
 INCLUDE = re.compile(rf'^[ \t]*#[ \t]*include[ \t]*[<"](?:{HEADERS})[>"].*$', re.MULTILINE)
 PROGRAM = re.compile(rf"\bmain\s*\(|<<<|{INCLUDE.pattern}", re.MULTILINE)

@@ -119,6 +119,17 @@ def test_what_cannot_be_mended_gets_advice(source, advice):
     assert advice in str(caught.value)
 
 
+def test_host_code_of_a_header_is_no_error(tmp_path):
+    (tmp_path / "mine.h").write_text("extern int runs;\nvoid show(float* x);\n")
+    text = f'#include "mine.h"\n#include <stdarg.h>\n{C}'
+    (tmp_path / "mine.cu").write_bytes(
+        text.replace("void compare", "// \xa9\nvoid", 1).encode("latin-1")
+    )
+    with pytest.warns(UserWarning, match="host code is left out: lines 2,"):
+        kernel = Kernel(tmp_path / "mine.cu", "f")
+    assert "-default-device" not in kernel.options
+
+
 def test_a_missing_word_in_a_source_that_is_no_program_is_an_error_as_ever():
     source = 'int twice(int x) { return 2 * x; }\nextern "C" __global__ void f(int* x) { *x = 1; }'
     with pytest.raises(CompileError, match="kernel.cu:1: error: A function without execution"):
