@@ -32,9 +32,8 @@ ADVICE = {  # what a log says, and what to do about it
         "wgmma and setmaxnreg are instructions of compute capability 9.0a: add the line "
         "'// compute capability: 9.0a' to the comment at the top of the source"
     ),
-    r"/cub/(?!block|warp|thread|cub)\w*/": (
-        "Of CUB, kernels have what a warp or block does: #include <cub/block/block_reduce.cuh>, say"
-    ),
+    r"/cub/(?!block|warp|thread|cub)\w*/": "Of CUB, kernels have what <cub/cub.cuh> has here",
+    "texture is not a template": "CUDA 12 has no texture references: pass a cudaTextureObject_t",
     "/thrust/": "Thrust is for the host; <cuda/std/complex> and the like are for kernels",
     "initialization is not supported for __shared__": (
         "clang has no object with a destructor in shared memory: write an array of one, as bar[1]"
@@ -120,16 +119,17 @@ def compile(
 
 def _mended(recipe: store.Recipe, log: str, program: object) -> store.Recipe:
     """The recipe with what NVRTC lacks beside nvcc, as far as its log asks for it: the types of
-    stdint.h; of a program, without the host code; and, where headers have some, as if it were for
-    the device. The same recipe if it asks for none."""
+    stdint.h; what headers alone have of the host, as if it were for the device; and, of a program,
+    without the host code. The same recipe if it asks for none."""
     known = r'identifier "(u?int(\d+|ptr|max)_t|U?INT\d+_(MIN|MAX))" is undefined'
     if re.search(known, log) and STDINT not in recipe.options:
         return recipe._replace(options=(*recipe.options, STDINT))
-    less = host.without(recipe.source, recipe.filename, log) if program else recipe.source
     own = re.search(rf"^{re.escape(recipe.filename)}\(\d+\): .*error", log, re.MULTILINE)
-    if less == recipe.source and DEVICE in log and not own and DEVICE not in recipe.options:
+    if DEVICE in log and not own and DEVICE not in recipe.options:
         return recipe._replace(options=(*recipe.options, DEVICE))
-    return recipe._replace(source=less)
+    if not program:
+        return recipe
+    return recipe._replace(source=host.without(recipe.source, recipe.filename, log))
 
 
 def _given(recipe: store.Recipe) -> store.Compilation | None:
@@ -193,10 +193,9 @@ def _version(recipe: store.Recipe) -> tuple[int, int]:
 
 def compiled(recipe: store.Recipe) -> store.Compilation:
     """What the compiler that is here makes of a recipe, at once. Raises NoCompiler."""
-    source, filename, options, names, arch = recipe
     if _by_clang(recipe):
-        by_clang = clang.compile(source, filename, options, names, arch)
-        return store.Compilation(recipe, by_clang, clang.NO_NVRTC)
+        return store.Compilation(recipe, clang.compile(*recipe), clang.NO_NVRTC)
+    source, filename, options, names, arch = recipe
     version = _version(recipe)
     flags = [f"-arch={arch}", "-std=c++17", "-lineinfo", f"-include={headers.PRELUDE}"]
     flags += [f"-I{folder}" for folder in (*headers.added, *headers.folders(version[0]))]

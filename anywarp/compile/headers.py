@@ -17,6 +17,8 @@ import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
+from . import host
+
 OURS = Path(__file__).parent / "include"
 LAST = OURS / "last"  # for headers of NVIDIA's that kernels name and hardly need, where none is
 added: list[Path] = []  # folders with headers of whoever uses this package, before all others
@@ -75,13 +77,13 @@ def advice(header: str, version: str = "12.9") -> str:
     """
     fits = (wheel for wheel, starts in WHEELS.items() if header.startswith(tuple(starts.split())))
     wheel = next(fits, None)
-    if re.fullmatch("[a-z_]+", header):
-        return f"{header} is of the host's C++ library; kernels may have it as <cuda/std/{header}>"
+    if re.fullmatch(host.HEADERS, header):
+        std = f"; kernels may have it as <cuda/std/{header}>"
+        return f"{header} is for the host: leave it out{'' if re.search('[./]', header) else std}"
     if wheel is None:
         whose = "one of NVIDIA's CUDA samples has it" if header == "helper_math.h" else "if yours"
         return f'{header}: {whose}, pass its folder: options=["-Ifolder"]'
     major = version.partition(".")[0]
-    size = SIZES.get(wheel, "") if major == "12" else ""
     if major != "12":
         wheel = wheel.removesuffix("-cu12").replace("nvcc", "crt")
     # cuRAND counts its own versions

@@ -135,7 +135,7 @@ def test_a_header_of_no_wheel_gets_no_advice():
 
 
 @pytest.mark.parametrize("header, advice", [
-    ("cub/device/device_scan.cuh", "what a warp or block does: #include <cub/block/block_reduce"),
+    ("cub/device/device_scan.cuh", "what <cub/cub.cuh> has here"),
     ("thrust/complex.h", "Thrust is for the host; <cuda/std/complex>"),
 ])  # fmt: skip
 def test_headers_for_nvcc_name_those_for_kernels(header, advice):
@@ -146,6 +146,7 @@ def test_headers_for_nvcc_name_those_for_kernels(header, advice):
 def test_what_takes_the_place_of_a_header_of_the_host():
     assert "pip install 'nvidia-cuda-crt==13.1.*', or" in headers.advice("crt/mma.h", "13.1")
     assert headers.advice("iterator").endswith("may have it as <cuda/std/iterator>")
+    assert headers.advice("cublas_v2.h") == "cublas_v2.h is for the host: leave it out"
 
 
 def test_a_toolkit_of_another_major_version_is_left_alone(tmp_path, monkeypatch):

@@ -111,6 +111,7 @@ def test_what_is_wrong_with_a_kernel_is_said_without_the_hosts_errors():
             '__global__ void f() {}\nextern "C" __global__ void g() { f<<<1, 1>>>(); }',
             "A kernel cannot launch another here: launch both yourself",
         ),
+        ("texture<float, 1> t;", "CUDA 12 has no texture references: pass a cudaTextureObject_t"),
     ],
 )
 def test_what_cannot_be_mended_gets_advice(source, advice):
@@ -128,6 +129,10 @@ def test_host_code_of_a_header_is_no_error(tmp_path):
     with pytest.warns(UserWarning, match="host code is left out: lines 2,"):
         kernel = Kernel(tmp_path / "mine.cu", "f")
     assert "-default-device" not in kernel.options
+    (tmp_path / "torch").mkdir()  # a reader's own in the place of PyTorch's is no host code
+    (tmp_path / "torch" / "half.h").write_text("using half_t = float;\nint seen();\n")
+    own = '#include <torch/half.h>\nextern "C" __global__ void f(half_t* x) { *x = 1; }'
+    Kernel(own, "f", [f"-I{tmp_path}"])
 
 
 def test_a_missing_word_in_a_source_that_is_no_program_is_an_error_as_ever():
