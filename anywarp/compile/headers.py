@@ -84,6 +84,7 @@ def advice(header: str, version: str = "12.9") -> str:
         whose = "one of NVIDIA's CUDA samples has it" if header == "helper_math.h" else "if yours"
         return f'{header}: {whose}, pass its folder: options=["-Ifolder"]'
     major = version.partition(".")[0]
+    size = SIZES.get(wheel, "") if major == "12" else ""
     if major != "12":
         wheel = wheel.removesuffix("-cu12").replace("nvcc", "crt")
     # cuRAND counts its own versions

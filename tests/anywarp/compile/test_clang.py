@@ -371,6 +371,15 @@ def test_the_lanes_of_a_word_and_other_bits_are_the_same_by_both(monkeypatch):
 
 
 @there
+def test_the_version_is_that_of_cuda(hidden):
+    source = (
+        "#include <cuda.h>\n__global__ void f(int* x) { x[0] = CUDA_VERSION - CUDART_VERSION; }"
+    )
+    Kernel(source, "f")(1, 1, (x := np.ones(1, np.int32),))
+    assert x[0] == 0
+
+
+@there
 def test_options_are_those_of_nvrtc(hidden):
     source = "__global__ void f(float* x) { x[0] = x[1] * x[2] + VALUE; x[3] = x[4] / x[5]; }"
     plain = Kernel(source, "f", ["-D VALUE=3", "--std=c++20"]).ptx

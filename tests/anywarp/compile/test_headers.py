@@ -11,7 +11,7 @@ import pytest
 
 from anywarp import build
 from anywarp.build import CompileError
-from anywarp.compile import headers
+from anywarp.compile import headers, nvrtc
 from anywarp.kernel import Kernel
 
 OWN = """cuda_runtime.h device_launch_parameters.h cuda.h stdio.h stdint.h stdlib.h string.h
@@ -88,6 +88,15 @@ def test_names_that_nvcc_knows_unasked(without):
     Kernel(source, "f")(1, 1, (x, y), "interpreter")
     assert x[[0, 2, 3, 4]].tolist() == [np.inf, np.float32(np.pi), 4, -np.inf] and np.isnan(x[1])
     assert y.tolist() == [2**31 - 1, 2**32 - 1]
+
+
+def test_the_version_that_kernels_ask_for():
+    """Without it they take what GPUs before Volta had, such as `__shfl_xor`."""
+    source = """#include <cuda.h>
+    extern "C" __global__ void f(int* x) { x[0] = CUDA_VERSION; x[1] = CUDART_VERSION; }"""
+    x = np.zeros(2, np.int32)
+    Kernel(source, "f")(1, 1, (x,), "interpreter")
+    assert x.tolist() == [nvrtc.version()[0] * 1000 + nvrtc.version()[1] * 10] * 2
 
 
 def test_values_of_the_headers_own_macros():
