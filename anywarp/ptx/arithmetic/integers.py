@@ -175,11 +175,10 @@ def find_nth_set(mask: Array, base: Array, offset: Array) -> Any:
     offset; offset 0 asks for bit `base` itself. All ones if there is none."""
     lanes = np.arange(32, dtype=np.int64)
     mask, base, offset = (np.asarray(x)[..., None] for x in (mask, base, offset))
-    offset = offset.view(np.int32)
     bits = (mask >> lanes.astype(np.uint32) & np.uint32(1)).astype(bool)
-    base, offset = base.astype(np.int64), offset.astype(np.int64)
-    ahead = np.where(offset > 0, lanes >= base, lanes <= base) & bits
-    ahead = np.where(offset == 0, (lanes == base) & bits, ahead)
+    base, offset = base.astype(np.int64), offset.view(np.int32).astype(np.int64)
+    back = np.where(offset, lanes <= base, lanes == base)
+    ahead = bits & np.where(offset > 0, lanes >= base, back)
     up = np.cumsum(ahead, axis=-1)
     down = np.cumsum(ahead[..., ::-1], axis=-1)[..., ::-1]
     rank = np.where(offset < 0, down, up)

@@ -25,6 +25,7 @@ from ..text.forms import (
     Op,
     Unsupported,
     bits,
+    match_modifiers,
     modifiers_of,
     refuse,
 )
@@ -81,11 +82,6 @@ def typed(function: Elementwise, types: set[str], sources: str, result: str = "t
         return Op(function, tuple(dtype[each] for each in sources), dtype[result])
 
     return build
-
-
-def bit_count(x: Array) -> Array:
-    """How many bits are set, as uint32."""
-    return np.bitwise_count(x).astype(np.uint32)
 
 
 # -- integers ---------------------------------------------------------------------------------
@@ -174,6 +170,14 @@ def bfind(i: Instruction) -> Op:
     """bfind: the highest bit that counts, by position or by shift amount."""
     kind, flags = modifiers_of(i, INTEGERS - {"u16", "s16"}, "shiftamt")
     return Op(lambda x: integers.highest_bit(x, "shiftamt" in flags), (DTYPES[kind],), np.uint32)
+
+
+def bmsk(i: Instruction) -> Op:
+    """bmsk: ones from a bit on; where and how many is at most 32, or modulo 32."""
+    mode, _ = match_modifiers(i, "clamp wrap", "b32")
+    fit = lambda x: x % 32 if mode == "wrap" else np.minimum(x, 32)
+    ones = lambda count: integers.low_ones(count, np.uint32)
+    return Op(lambda a, b: ones(fit(a) + fit(b)) & ~ones(fit(a)), (np.uint32,) * 2, np.uint32)
 
 
 def hold(i: Instruction) -> Op:
@@ -282,7 +286,8 @@ OPS: dict[str, Callable[[Instruction], Op]] = {
     "bfe": typed(integers.extract_bits, INTEGERS - {"u16", "s16"}, "tuu"),
     "bfi": typed(integers.insert_bits, LONG, "ttuu"),
     "bfind": bfind,
-    "popc": typed(bit_count, LONG, "t", "u"),
+    "bmsk": bmsk,
+    "popc": typed(lambda x: np.bitwise_count(x).astype(np.uint32), LONG, "t", "u"),
     "clz": typed(integers.leading_zeros, LONG, "t", "u"),
     "brev": typed(integers.reverse_bits, LONG, "t"),
     "sad": number_op(integers.absolute_difference, None, 3),

@@ -72,7 +72,7 @@ TABLE: dict[str, Row] = {
     **_rows(
         "add addc sub subc mul mad madc mul24 mad24 fma div rem abs neg min max sad sqrt rcp "
         "rsqrt ex2 lg2 sin cos tanh copysign and or xor not shl shr shf lop3 prmt bfe bfi bfind "
-        "fns popc clz brev dp2a dp4a set setp selp cvt cvta "
+        "bmsk fns popc clz brev dp2a dp4a set setp selp cvt cvta "
         "vadd2 vsub2 vavrg2 vabsdiff2 vmin2 vmax2 vset2 "
         "vadd4 vsub4 vavrg4 vabsdiff4 vmin4 vmax4 vset4",
         ARITHMETIC,

@@ -258,6 +258,21 @@ def test_the_destination_may_be_a_source():
     )
 
 
+@pytest.mark.parametrize("mode", ["clamp", "wrap"])
+def test_bmsk(mode):
+    """As the ISA's page has it, word by word; CUB 3 sorts with it."""
+    every = (1 << 32) - 1
+
+    def expected(a, b):
+        first, size = (a & 31, b & 31) if mode == "wrap" else (a, b)
+        ones = every << first & every if first < 32 else 0
+        end = first + size
+        return ones & ~(every << end & every) if end < 32 else ones
+
+    rows = [(a, b) for a in (0, 1, 5, 31, 32, 40, every) for b in (0, 1, 26, 27, 31, 32, 33, every)]
+    check(f"bmsk.{mode}.b32 %d, %a, %b;", "u32", "u32 u32", rows, expected)
+
+
 @pytest.mark.parametrize(
     "template, kind, expected",
     [

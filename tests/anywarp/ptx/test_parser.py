@@ -282,7 +282,7 @@ def test_broken_text_is_an_error(broken):
      "cp.async.cg.shared.global [%a], [%w], 12;", "mma.sync.aligned %d, %a;",
      # instructions that no compiler writes
      "slct.s32.s32 %d, %a, %a, %a;", "szext.wrap.u32 %d, %a, %a;",
-     "bmsk.clamp.b32 %d, %a, %a;", "cnot.b32 %d, %a;", "testp.finite.f32 %p, %a;",
+     "bmsk.b32 %d, %a, %a;", "cnot.b32 %d, %a;", "testp.finite.f32 %p, %a;",
      "vadd.s32.s32.s32 %d, %a, %a;", "vset4.s32.s32.lo %d, %a, %a, %a;",
      "vadd4.s32.s32.s32 %d.b0, %a, %a, %a;", "vadd4.u32.u32.u32.sat.add %d, %a, %a, %a;",
      "vadd4.u32.u32.u32.add %d, %a, %a;", "atom.global.v2.f32.add {%d}, [%w], {%a, %a};",
