@@ -34,6 +34,7 @@ ADVICE = {  # what a log says, and what to do about it
     ),
     r"/cub/(?!block|warp|thread|cub)\w*/": "Of CUB, kernels have what <cub/cub.cuh> has here",
     "texture is not a template": "CUDA 12 has no texture references: pass a cudaTextureObject_t",
+    r'"__(shfl\w*|any|all|ballot)" is undef': "Since Volta: __shfl_sync and so on, with a mask",
     "/thrust/": "Thrust is for the host; <cuda/std/complex> and the like are for kernels",
     "initialization is not supported for __shared__": (
         "clang has no object with a destructor in shared memory: write an array of one, as bar[1]"

@@ -7,7 +7,6 @@ kernel can be is left out, so that the rest compiles; every line keeps its numbe
 from __future__ import annotations
 
 import re
-from itertools import groupby
 
 # Headers that are of use to the host alone, without those that are found: the C++ library's, which
 # have no ending, the system's and those of libraries.
@@ -74,7 +73,7 @@ def without(source: str, filename: str, log: str) -> str:
 def left_out(source: str, less: str) -> str:
     """The lines that were left out, in words: "line 3", "lines 3, 5 to 14"."""
     pairs = enumerate(zip(source.splitlines(), less.splitlines()), start=1)
-    lines = [n for n, (before, after) in pairs if before.strip() != after.strip()]
-    runs = (list(run) for _, run in groupby(enumerate(lines), lambda pair: pair[1] - pair[0]))
-    ranges = (" to ".join(map(str, dict.fromkeys((run[0][1], run[-1][1])))) for run in runs)
-    return f"line{'s' * (len(lines) > 1)} " + ", ".join(ranges)
+    lines = {n for n, (before, after) in pairs if before.strip() != after.strip()}
+    starts, ends = (sorted(n for n in lines if n + step not in lines) for step in (-1, 1))
+    spans = ", ".join(f"{a} to {b}" if a < b else f"{a}" for a, b in zip(starts, ends))
+    return f"line{'s' * (len(lines) > 1)} {spans}"

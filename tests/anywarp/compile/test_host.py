@@ -111,6 +111,10 @@ def test_what_is_wrong_with_a_kernel_is_said_without_the_hosts_errors():
             '__global__ void f() {}\nextern "C" __global__ void g() { f<<<1, 1>>>(); }',
             "A kernel cannot launch another here: launch both yourself",
         ),
+        (
+            'extern "C" __global__ void f() { __shfl_down(1, 1); }',
+            "Since Volta: __shfl_sync and so on",
+        ),
         ("texture<float, 1> t;", "CUDA 12 has no texture references: pass a cudaTextureObject_t"),
     ],
 )
