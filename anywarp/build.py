@@ -123,11 +123,10 @@ def _mended(recipe: store.Recipe, log: str, program: object) -> store.Recipe:
     stdint.h; what headers alone have of the host, as if it were for the device; and, of a program,
     without the host code. The same recipe if it asks for none."""
     known = r'identifier "(u?int(\d+|ptr|max)_t|U?INT\d+_(MIN|MAX))" is undefined'
-    if re.search(known, log) and STDINT not in recipe.options:
-        return recipe._replace(options=(*recipe.options, STDINT))
     own = re.search(rf"^{re.escape(recipe.filename)}\(\d+\): .*error", log, re.MULTILINE)
-    if DEVICE in log and not own and DEVICE not in recipe.options:
-        return recipe._replace(options=(*recipe.options, DEVICE))
+    for flag, asked in ((STDINT, re.search(known, log)), (DEVICE, DEVICE in log and not own)):
+        if asked and flag not in recipe.options:
+            return recipe._replace(options=(*recipe.options, flag))
     if not program:
         return recipe
     return recipe._replace(source=host.without(recipe.source, recipe.filename, log))
@@ -183,11 +182,10 @@ def _version(recipe: store.Recipe) -> tuple[int, int]:
     try:
         return nvrtc.version()
     except ImportError as error:
-        damaged = store.left_out.get(store.name_of(recipe))
-        reason = f" ({damaged})" if damaged else ""
+        damaged = store.left_out.get(store.name_of(recipe), "")
         raise NoCompiler(
-            f"{recipe} did not come compiled{reason}, and there is no compiler here: NVIDIA's "
-            f"library NVRTC cannot be loaded ({error}). {nvrtc.advice()}"
+            f"{recipe} did not come compiled{damaged and f' ({damaged})'}, and there is no "
+            f"compiler here: NVIDIA's library NVRTC cannot be loaded ({error}). {nvrtc.advice()}"
             f"{'' if recipe.real else clang.advice()}"
         ) from None
 
