@@ -187,9 +187,8 @@ def call(i: Instruction, at: Site) -> Execute:
     returned = [at.slots.address(r) for r in results]
     if name is not None and name not in at.callees:
         refuse(name.startswith("__cudaCDP"), "a kernel that launches another: launch both yourself")
-        refuse(
-            name not in LIBRARY, f"the function {demangle(name, qualified=True)}, which has no body"
-        )
+        title = demangle(name, qualified=True)
+        refuse(name not in LIBRARY, f"{title} has no body here: include the file that has it")
         act = LIBRARY[name]
 
         def run(state: State, mask: Mask) -> None:

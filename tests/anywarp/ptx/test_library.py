@@ -110,6 +110,13 @@ def test_some_threads_of_three_blocks_stop_the_kernel(condition, call):
         assert caught.value.thread == f"block ({b}, 0, 0), thread ({min(there[b])}, 0, 0)"
 
 
+def test_a_function_of_another_file_is_asked_for():
+    source = "namespace n { __device__ int g(int); }\n__global__ void f(int* x) { *x = n::g(1); }"
+    kernel = Kernel(source, "f")
+    with pytest.raises(ptx.UnknownOpcode, match=r"n::g has no body here: include the file that"):
+        kernel(1, 1, [np.zeros(1, np.int32)], device="interpreter")
+
+
 def test_what_was_printed_before_an_error_is_shown():
     source = r"""
 extern "C" __global__ void k(int* x) { printf("before\n"); x[7] = 1; }"""
