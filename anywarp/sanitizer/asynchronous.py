@@ -238,10 +238,11 @@ class Asynchronous(Overlaps):
         thread = first[:, None] + group
         mask = whole_mask(event.mask, self.shape)
         which, lane = np.nonzero(mask[block[:, None], thread])
-        block, thread, first = block[which], thread[which, lane], first[which]
-        column = BARRIERS + first // WARPGROUP
-        self.order.learn(block, thread, self.order.padded + column, flight.stamp)
-        self.order.learn(block[:, None], thread[:, None], first[:, None] + group, flight.stamp)
+        news = np.zeros((len(numbers), self.order.rows.shape[1]), np.int32)
+        column = self.order.padded + BARRIERS + first // WARPGROUP
+        for of in (column[:, None], first[:, None] + group):
+            news[np.arange(len(numbers))[:, None], of] = flight.stamp
+        self.order.learn("known", block[which], thread[which, lane], news, which)
 
     def given_back(self, flight: Flight, numbers: Ints) -> None:
         """Copies have read their source, and who issued them knows."""

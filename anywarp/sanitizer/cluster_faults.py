@@ -13,7 +13,7 @@ import numpy as np
 
 from ..analysis.warps import Ints, Mask
 from .fences import Fences
-from .happens_before import Order, told
+from .happens_before import Order
 from .shadow import Records
 
 PHASES = 4  # of a cluster's barrier that are remembered; threads are at most one apart
@@ -35,26 +35,24 @@ class Meetings:
         """The threads of the mask (B, T) arrive, and tell what they know."""
         block, thread = np.nonzero(mask)
         self.came[phase[block] % PHASES, block, thread] = stamp
-        rows = np.flatnonzero(mask.any(1))
+        rows, group = np.unique(block, return_inverse=True)
         turn = phase[rows] % PHASES
         for every in self.told.values():  # what was told in the phase before stays told
             every[turn, rows] = np.maximum(every[turn, rows], every[turn - 1, rows])
         if not tells:
             return
-        for name, table in self.order.tables(mask, stamp):
+        for name, news in self.order.told(block, thread, group, stamp):
             if name not in self.told:
-                self.told[name] = np.zeros((PHASES, len(table), table.shape[2]), np.int32)
-            news = told(table, mask)[rows]
+                self.told[name] = np.zeros((PHASES, len(mask), news.shape[1]), np.int32)
             self.told[name][turn, rows] = np.maximum(self.told[name][turn, rows], news)
 
     def wait(self, phase: Ints, mask: Mask) -> None:
         """The threads of the mask go on."""
         block, thread = np.nonzero(mask)
         self.waited[block, thread] = phase[block]
-        for name, table in self.order.all_tables():
-            if name in self.told:
-                news = self.told[name][phase % PHASES, np.arange(len(phase))]
-                table[block, thread] = np.maximum(table[block, thread], news[block])
+        for name, told in self.told.items():
+            news = told[phase % PHASES, np.arange(len(phase))]
+            self.order.learn(name, block, thread, news, block)
 
     def has_come(self, block: Ints, thread: Ints, owner: Ints) -> np.ndarray:
         """The stamp at which threads of the same block had arrived, relaxed or not, in the phase

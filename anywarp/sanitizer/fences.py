@@ -150,7 +150,7 @@ class Fences:
         if words & RELEASES and event.kind != "load":
             self.fence(scope, block, thread, stamp)
         reads = event.kind != "store" and event.instruction.opcode != "red"
-        if self.order.floor or self.told or self.foreign or self.shared:
+        if self.order.own or self.told or self.foreign or self.shared:
             for b, t, c in zip(block.tolist(), thread.tolist(), cell.tolist()):
                 if reads:
                     self._hear(b, t, (space, c), scope)
@@ -284,6 +284,7 @@ class Fences:
         """A thread now knows all this: of its own block, and of others."""
         block = int(self.blocks[b])
         if block in clock.rows:
-            self.order.learn(b, t, slice(None), clock.rows[block])
+            own = np.array([[b], [t], [0]])
+            self.order.learn("known", *own[:2], clock.rows[block][None], own[2])
         if clock.rows.keys() - {block, ~block}:
             self.foreign[block, t] = merge(self.foreign.get((block, t), NOTHING), clock)
