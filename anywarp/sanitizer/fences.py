@@ -15,9 +15,9 @@ pattern of the PTX memory model (PTX ISA, chapter 8), with these choices:
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -25,13 +25,17 @@ import numpy as np
 from ..analysis.warps import Ints, Mask
 from ..ptx.memory.events import Access
 from ..ptx.text.syntax import Entry, Instruction
-from .happens_before import Order
+from .happens_before import Order, numbered
 from .static_facts import instructions_of
 
-Rows = dict[int, np.ndarray]  # by block, or ~block: the stamps up to which its threads are known
+# What is known of all who have told anything: for each the number of its last message, which is
+# the stamp at which it was told; 0 for none. Those who told something later come later.
+Clock = np.ndarray  # int32
+NOTHING: Clock = np.zeros(0, np.int32)
 Place = tuple[int, int]  # of a memory barrier: its block in the chunk, and its address
 
 SCOPES = {"cta": "cta", "cluster": "cta", "gl": "gpu"}  # others are of the whole GPU
+ROOM = 4096  # messages that are kept at least
 RELEASES, ACQUIRES = {"release", "acq_rel"}, {"acquire", "acq_rel"}
 FENCES = {"membar", "fence"}
 
@@ -50,59 +54,18 @@ def used_by(entry: Entry) -> bool:
     return any(i.opcode in FENCES or orders & {*i.modifiers} for i in instructions_of(entry))
 
 
-@dataclass(frozen=True, eq=False)
-class Clock:
-    """What is known of threads: block -> (T,) stamps of them; ~block -> those of their strong
-    accesses.
-
-    Many threads that wait for a lock hear of all who had it, again and again. So a clock says which
-    messages it is made of, each the number of one at a place, and which it holds, by place from the
-    first to the last of some in a row: whoever holds all that another is made of need not look at
-    its rows."""
-
-    rows: Rows
-    parts: tuple[tuple[Any, int], ...]
-    held: dict[Any, tuple[int, int]]
-
-    def lacks(self, other: Clock) -> tuple[tuple[Any, int], ...]:
-        """The messages that the other is made of, and that are news here."""
-        spans = [(part, self.held.get(part[0], (0, 0))) for part in other.parts]
-        return tuple(part for part, (first, last) in spans if not first <= part[1] <= last)
-
-    def told(self, place: Any, number: int, rows: Rows) -> Clock:
-        """The message of this number at a place, of all that is here and these rows."""
-        held = self.held | {place: joined(self.held.get(place), (number, number))}
-        return Clock(joined_rows(self.rows, rows), ((place, number),), held)
-
-
-NOTHING = Clock({}, (), {})
-
-
 def merge(clock: Clock, other: Clock) -> Clock:
     """What both know together. Neither is changed."""
-    if not (old := other.lacks(clock)):
-        return other
-    if not (new := clock.lacks(other)):
+    if clock.size < other.size:
+        clock, other = other, clock
+    part = clock[: other.size]
+    if (other <= part).all():
         return clock
-    held = clock.held | {p: joined(clock.held.get(p), span) for p, span in other.held.items()}
-    return Clock(joined_rows(clock.rows, other.rows), old + new, held)
-
-
-def joined_rows(rows: Rows, others: Rows) -> Rows:
-    """The later stamps of both."""
-    together = dict(rows)
-    for block, row in others.items():
-        mine = together.get(block)
-        if mine is not row:
-            together[block] = row if mine is None else np.maximum(mine, row)
+    if clock.size == other.size and (part <= other).all():
+        return other
+    together = clock.copy()
+    together[: other.size] = np.maximum(part, other)
     return together
-
-
-def joined(span: tuple[int, int] | None, other: tuple[int, int]) -> tuple[int, int]:
-    """The numbers of both if they are in a row, else the later ones."""
-    if span is None or max(span[0], other[0]) > min(span[1], other[1]) + 1:
-        return max(span or other, other)
-    return min(span[0], other[0]), max(span[1], other[1])
 
 
 class Fences:
@@ -113,7 +76,12 @@ class Fences:
         self.used = used
         # (space, cell) -> what is told to the GPU; (space, cell, block) -> and to a block
         self.told: dict[tuple[Any, ...], Clock] = {}
-        self.numbers: Counter[Any] = Counter()  # of the latest message at each place
+        # (table or scope, block, thread) -> the number of who tells, with its messages: up to which
+        # stamps that knew the threads of its block, (columns,), by number
+        self.tellers: dict[tuple[str, int, int], int] = {}
+        self.messages: list[dict[int, np.ndarray]] = []
+        self.of_block: dict[int, list[tuple[int, int]]] = defaultdict(list)  # (teller, thread)
+        self.kept, self.room = 0, ROOM  # messages, and how many there may be
         # (block, thread) -> by scope, what is read but not yet relied upon
         self.heard: dict[tuple[int, int], dict[str, Clock]] = {}
         self.foreign: dict[tuple[int, int], Clock] = {}  # of other blocks, by (block, thread)
@@ -136,8 +104,7 @@ class Fences:
 
     def fence(self, scope: str, block: Ints, thread: Ints, stamp: int) -> None:
         """Threads pass a fence; indices within the chunk."""
-        for b, t in self._among(self.heard, block, thread):
-            self._rely(b, t, scope)
+        self._rely(self._among(self.heard, block, thread), scope)
         self.order.fence("cta", block, thread, stamp)
         if scope == "gpu":
             self.order.fence("gpu", block, thread, stamp)
@@ -150,46 +117,52 @@ class Fences:
         if words & RELEASES and event.kind != "load":
             self.fence(scope, block, thread, stamp)
         reads = event.kind != "store" and event.instruction.opcode != "red"
-        if self.order.own or self.told or self.foreign or self.shared:
-            for b, t, c in zip(block.tolist(), thread.tolist(), cell.tolist()):
-                if reads:
-                    self._hear(b, t, (space, c), scope)
-                if event.kind != "load":
-                    self._tell(b, t, (space, c), scope, event.kind == "atomic", stamp)
+        for kind in ("cta", "gpu")[: 1 + (scope == "gpu")]:
+            may = self.order.may_tell(kind, block, thread) & (event.kind != "load")
+            if self.told or may.any():
+                for b, t, c, tells in zip(*(x.tolist() for x in (block, thread, cell, may))):
+                    key = (space, c) if kind == "gpu" else (space, c, int(self.blocks[b]))
+                    if reads and key in self.told:
+                        self._hear(b, t, kind, self.told[key])
+                    if event.kind == "store":  # after an atomic operation it stands
+                        self.told.pop(key, None)
+                    if tells:
+                        self._tell(b, t, kind, key, stamp)
         if words & ACQUIRES and event.kind != "store":
-            for b, t in self._among(self.heard, block, thread):
-                self._rely(b, t, scope)
+            self._rely(self._among(self.heard, block, thread), scope)
 
     def gather(self, groups: Ints) -> None:
         """Groups (B, T) of numbers have waited for each other; -1 for who has not."""
         heard: dict[tuple[int, int], Clock] = {}
-        for block, t in dict.fromkeys((*self.heard, *self.foreign)):
-            b = self.row[block]
-            if groups[b, t] >= 0:
-                self._rely(b, t, "gpu")
-                group = block, int(groups[b, t])
-                told = self.foreign.get((block, t), NOTHING)
-                heard[group] = merge(heard.get(group, NOTHING), told)
+        threads = [(self.row[block], t) for block, t in {**self.heard, **self.foreign}]
+        threads = [(b, t) for b, t in threads if groups[b, t] >= 0]
+        self._rely(threads, "gpu")
+        for b, t in threads:
+            block = int(self.blocks[b])
+            group = block, int(groups[b, t])
+            told = self.foreign.get((block, t), NOTHING)
+            heard[group] = merge(heard.get(group, NOTHING), told)
         for (block, number), clock in heard.items():
             for t in np.flatnonzero(groups[self.row[block]] == number).tolist():
                 self.foreign[block, t] = clock
 
     def gather_block(self, going: Mask) -> None:
         """All threads of the blocks `going` (B,) have waited for each other."""
-        for block, t in dict.fromkeys((*self.heard, *self.foreign)):
-            if going[self.row[block]]:
-                self._rely(self.row[block], t, "gpu")
-                told = self.foreign.pop((block, t), NOTHING)
-                self.shared[block] = merge(self.shared.get(block, NOTHING), told)
+        threads = [(block, t) for block, t in {**self.heard, **self.foreign}]
+        threads = [(block, t) for block, t in threads if going[self.row[block]]]
+        self._rely([(self.row[block], t) for block, t in threads], "gpu")
+        for block, t in threads:
+            told = self.foreign.pop((block, t), NOTHING)
+            self.shared[block] = merge(self.shared.get(block, NOTHING), told)
 
     # -- memory barriers of other blocks ------------------------------------------------------
 
     def send(self, place: Place, b: int, t: int, stamp: int) -> None:
         """A thread arrives at a memory barrier, of another block as a rule: what it knows of its
         own block, and of others, is told there."""
-        block = int(self.blocks[b])
-        clock = merge(self.sent.get(place, NOTHING), self._clock(block, t))
-        self.sent[place] = self._message(clock, place, {block: self.order.row_of(b, t, stamp)})
+        clock = merge(self.sent.get(place, NOTHING), self._clock(int(self.blocks[b]), t))
+        row = self.order.row_of(b, t, stamp)
+        self.sent[place] = self._message(clock, "known", b, t, row, stamp)
 
     def end_phase(self, place: Place) -> None:
         """A phase of a memory barrier is over."""
@@ -199,13 +172,13 @@ class Fences:
     def receive(self, place: Place, b: int, t: int) -> None:
         """A thread has waited for the phase that was over last."""
         if place in self.over:
-            self._learn(b, t, self.over[place])
+            self._learn([(b, t, self.over[place])])
 
     def told_to(self, block: int, other: int, thread: int) -> int:
         """The latest stamp up to which a thread of a block knows one of another."""
-        clocks = [c for (b, _), c in self.foreign.items() if b == block]
-        clocks.append(self.shared.get(block, NOTHING))
-        return max((int(c.rows[other][thread]) for c in clocks if other in c.rows), default=0)
+        clocks = [clock for (b, _), clock in self.foreign.items() if b == block]
+        row = self._row(reduce(merge, clocks, self.shared.get(block, NOTHING)), other)
+        return 0 if row is None else int(row[thread])
 
     # -- what threads know ------------------------------------------------------------------
 
@@ -214,28 +187,65 @@ class Fences:
     ) -> np.ndarray:
         """Up to which stamp threads know others of other blocks; blocks of the grid. strong: of
         strong accesses, which are told together with what came before their fence."""
-        if strong:
-            other_block = ~other_block
-        result = np.zeros(block.shape, np.int64)
-        if not self.foreign and not self.shared:
-            return result
-        single = np.array([(b, t) in self.foreign for b, t in zip(block.tolist(), thread.tolist())])
-        whose = np.stack([block, np.where(single, thread, -1), other_block], 1)
-        for b, t, other in np.unique(whose, axis=0).tolist():
-            these = np.flatnonzero((whose == (b, t, other)).all(1))
-            row = self._clock(b, t).rows.get(other)
+        who, alone = block << 11 | thread + 1, [b << 11 | t + 1 for b, t in self.foreign]
+        _, who = numbered(np.where(np.isin(who, alone), who, block << 11))
+        first, which = numbered(who << 32 | other_block)
+        rows = np.zeros((len(first), self.order.rows.shape[1]), np.int32)
+        for n, at in enumerate(first.tolist()):
+            clock = self._clock(int(block[at]), int(thread[at]))
+            row = self._row(clock, int(other_block[at]), strong)
             if row is not None:
-                result[these] = row[other_thread[these]]
-        return result
+                rows[n] = row
+        return rows[which, other_thread]
+
+    def _row(self, clock: Clock, block: int, strong: bool = False) -> Any:
+        """Up to which stamps the threads of a block are known, (columns,); None if nobody has told
+        anything of them. strong: of their strong accesses, such as the last one that told."""
+        known = None
+        for teller, thread in self.of_block.get(block, ()):
+            if teller < clock.size and (number := int(clock[teller])):
+                row = self.messages[teller][number]
+                if strong:
+                    row = row.copy()
+                    row[thread] = number
+                known = row if known is None else np.maximum(known, row)
+        return known
 
     def _clock(self, block: int, thread: int) -> Clock:
         own = self.foreign.get((block, thread), NOTHING)
         return merge(self.shared.get(block, NOTHING), own)
 
-    def _message(self, clock: Clock, place: Any, rows: Rows) -> Clock:
-        """A new one at a place, of these rows besides what is in the clock."""
-        self.numbers[place] += 1
-        return clock.told(place, self.numbers[place], rows)
+    def _message(self, clock: Clock, kind: str, b: int, t: int, row: Ints, stamp: int) -> Clock:
+        """A thread tells what is in the clock, and this row of its block."""
+        if self.kept >= self.room:
+            self._forget()
+        block = int(self.blocks[b])
+        teller = self.tellers.setdefault((kind, block, t), len(self.messages))
+        if teller == len(self.messages):
+            self.messages.append({})
+            self.of_block[block].append((teller, t))
+        earlier = self.messages[teller]
+        if earlier:  # of which the last one holds all
+            row = np.maximum(row, earlier[next(reversed(earlier))])
+        earlier[stamp] = row
+        self.kept += 1
+        message = np.zeros(max(clock.size, teller + 1), np.int32)
+        message[: clock.size] = clock
+        message[teller] = stamp
+        return message
+
+    def _forget(self) -> None:
+        """Drop messages that nobody knows as the last one of who told them."""
+        tables = self.told, self.foreign, self.shared, self.sent, self.over, *self.heard.values()
+        known = {id(clock): clock for table in tables for clock in table.values()}
+        last = np.zeros((len(known), len(self.messages)), np.int32)
+        for n, clock in enumerate(known.values()):
+            last[n, : clock.size] = clock
+        for teller, messages in enumerate(self.messages):
+            live = {next(reversed(messages)), *last[:, teller].tolist()}
+            self.messages[teller] = {n: row for n, row in messages.items() if n in live}
+        self.kept = sum(map(len, self.messages))
+        self.room = 2 * self.kept + ROOM
 
     def _among(
         self, table: Collection[tuple[int, int]], block: Ints, thread: Ints
@@ -246,45 +256,36 @@ class Fences:
         pairs = zip(block.tolist(), thread.tolist())
         return [(b, t) for b, t in pairs if (int(self.blocks[b]), t) in table]
 
-    def _hear(self, b: int, t: int, place: tuple[str, int], scope: str) -> None:
-        block = int(self.blocks[b])
-        for kind, key in (("cta", (*place, block)), ("gpu", place))[: 1 + (scope == "gpu")]:
-            if key in self.told:
-                mine = self.heard.setdefault((block, t), {})
-                mine[kind] = merge(mine.get(kind, NOTHING), self.told[key])
+    def _hear(self, b: int, t: int, kind: str, clock: Clock) -> None:
+        mine = self.heard.setdefault((int(self.blocks[b]), t), {})
+        mine[kind] = merge(mine.get(kind, NOTHING), clock)
 
-    def _tell(
-        self, b: int, t: int, place: tuple[str, int], scope: str, also: bool, stamp: int
-    ) -> None:
-        """also: what was told there before stands, as after an atomic operation."""
-        block = int(self.blocks[b])
-        for kind, key in (("cta", (*place, block)), ("gpu", place))[: 1 + (scope == "gpu")]:
-            row = self.order.tells(kind, b, t)
-            before = self.told.pop(key, NOTHING)
-            clock = before if also else NOTHING
-            if row is not None and row.any():  # it has passed a fence
-                strong = row.copy()
-                strong[t] = stamp
-                clock = merge(clock, self._clock(block, t))
-                clock = self._message(clock, key, {block: row.copy(), ~block: strong})
-            if clock.rows:
-                self.told[key] = clock
+    def _tell(self, b: int, t: int, kind: str, key: tuple[Any, ...], stamp: int) -> None:
+        clock = merge(self.told.get(key, NOTHING), self._clock(int(self.blocks[b]), t))
+        self.told[key] = self._message(clock, kind, b, t, self.order.tells(kind, b, t), stamp)
 
-    def _rely(self, b: int, t: int, scope: str) -> None:
-        """What a thread has read it may now rely on."""
-        block = int(self.blocks[b])
-        heard = self.heard.get((block, t), {})
-        for kind in ("cta", "gpu") if scope == "gpu" else ("cta",):
-            if kind in heard:
-                self._learn(b, t, heard.pop(kind))
-        if not heard:
-            self.heard.pop((block, t), None)
+    def _rely(self, threads: Iterable[tuple[int, int]], scope: str) -> None:
+        """What threads have read they may now rely on."""
+        learned = []
+        for b, t in threads:
+            heard = self.heard.get((int(self.blocks[b]), t), {})
+            kinds = [kind for kind in heard if kind == "cta" or scope == "gpu"]
+            learned.append((b, t, reduce(merge, map(heard.pop, kinds), NOTHING)))
+            if not heard:
+                self.heard.pop((int(self.blocks[b]), t), None)
+        self._learn(learned)
 
-    def _learn(self, b: int, t: int, clock: Clock) -> None:
-        """A thread now knows all this: of its own block, and of others."""
-        block = int(self.blocks[b])
-        if block in clock.rows:
-            own = np.array([[b], [t], [0]])
-            self.order.learn("known", *own[:2], clock.rows[block][None], own[2])
-        if clock.rows.keys() - {block, ~block}:
-            self.foreign[block, t] = merge(self.foreign.get((block, t), NOTHING), clock)
+    def _learn(self, learned: Iterable[tuple[int, int, Clock]]) -> None:
+        """Threads now know all this: of their own block, and of others."""
+        own = []
+        for b, t, clock in learned:
+            block = int(self.blocks[b])
+            row = self._row(clock, block)
+            if row is not None:
+                own.append((b, t, row))
+            mine = [teller for teller, _ in self.of_block[block] if teller < clock.size]
+            if np.count_nonzero(clock) > np.count_nonzero(clock[mine]):
+                self.foreign[block, t] = merge(self.foreign.get((block, t), NOTHING), clock)
+        if own:
+            b, t, rows = map(np.array, zip(*own))
+            self.order.learn("known", b, t, rows, np.arange(len(rows)))

@@ -235,10 +235,15 @@ class Order:
         own = self.own[scope][block, thread]
         return np.maximum(known, np.where(other == thread, own, 0))
 
-    def tells(self, scope: str, block: int, thread: int) -> Any:
-        """What a thread may tell of its block: (columns,), or None before any fence."""
+    def may_tell(self, scope: str, block: Ints, thread: Ints) -> Any:
+        """Which threads have passed a fence, or a barrier after one."""
         if scope not in self.index:
-            return None
+            return np.zeros(block.shape, bool)
+        told = self.rows[: self.count].any(1)[self.index[scope][block, thread]]
+        return told | (self.own[scope][block, thread] > 0)
+
+    def tells(self, scope: str, block: int, thread: int) -> Any:
+        """What a thread that has may tell of its block: (columns,)."""
         row = self.rows[self.index[scope][block, thread]].copy()
         row[thread] = max(row[thread], self.own[scope][block, thread])
         return row

@@ -75,24 +75,37 @@ def test_blocks_of_a_cluster_learn_what_was_told_before_the_arrival():
     assert meetings.known(at(0), at(1), at(1), at(2)) == 5
 
 
-def rows_of(clock):
-    return {block: row.tolist() for block, row in clock.rows.items()}
+def test_lanes_that_know_the_same_share_a_row():
+    order, everybody = Order(2, 64, 0), np.ones((2, 64), bool)
+    order.lanes_wait(np.full((2, 64), 0xFFFFFFFF, np.uint32), everybody, 3)
+    assert len(np.unique(order.index["known"])) == 4  # a row for each warp
+    assert order.knows(at(1, 1), at(40, 40), at(63, 31)).tolist() == [3, 0]
+    odd = np.uint32(0xAAAAAAAA)
+    members = np.where(np.arange(64) % 2, odd, ~odd) * np.ones((2, 1), np.uint32)
+    order.lanes_wait(members, everybody, 5)  # odd lanes, and even ones
+    assert order.knows(at(0, 0), at(1, 1), at(3, 2)).tolist() == [5, 3]
 
 
-def test_messages_hold_those_that_they_are_made_of():
-    first = fences.NOTHING.told("lock", 1, {0: at(1, 0)})
-    second = first.told("lock", 2, {1: at(0, 5)})  # an atomic: what was there stands
+def test_a_row_that_somebody_has_outlives_the_others():
+    order = Order(2, 32, 0)
+    order.fence("gpu", at(1), at(7), 2)
+    for stamp in range(3, 40):  # each makes new rows
+        order.some_wait(1, np.arange(64).reshape(2, 32) < 4, stamp)
+    assert order.count <= len(order.rows) < 40
+    assert order.knows(at(0, 0, 1), at(0, 9, 0), at(3, 3, 3)).tolist() == [39, 0, 0]
+    assert order.tells("gpu", 1, 7)[[6, 7]].tolist() == [0, 2]
+    order.all_wait(np.array([False, True]), 50)
+    assert order.knows_fenced("gpu", at(1, 0), at(9, 9), at(7, 7)).tolist() == [2, 0]
+    assert order.may_tell("gpu", at(1, 0), at(9, 9)).tolist() == [True, False]
+
+
+def test_clocks_know_the_last_message_of_each_who_told():
+    first = np.array([3, 0], np.int32)
+    second = np.array([3, 0, 7], np.int32)  # told by one who came later
     assert fences.merge(first, second) is second is fences.merge(second, first)
-    third = fences.NOTHING.told("lock", 3, {2: at(9, 9)})  # a store by one who knew nothing
-    both = fences.merge(second, third)
-    assert rows_of(both) == {0: [1, 0], 1: [0, 5], 2: [9, 9]}
-    assert set(both.parts) == {("lock", 2), ("lock", 3)}
-    assert rows_of(fences.merge(both, first))[0] == [1, 0]
-    fourth = third.told("lock", 4, {0: at(0, 3)})
-    assert rows_of(fences.merge(first, fourth)) == {0: [1, 3], 2: [9, 9]}
-    flag = both.told("flag", 1, {0: at(2, 0)})
-    assert fences.merge(flag, third) is flag and fences.merge(second, flag) is flag
-    assert rows_of(fences.merge(flag, fourth)) == {0: [2, 3], 1: [0, 5], 2: [9, 9]}
+    assert fences.merge(second, np.array([3, 0, 5], np.int32)) is second
+    assert fences.merge(second, np.array([2, 4], np.int32)).tolist() == [3, 4, 7]
+    assert fences.merge(fences.NOTHING, first) is first
 
 
 LOCKS = """
@@ -133,15 +146,37 @@ extern "C" __global__ void ticket(int* lock, int* sum)
 def test_who_waits_for_a_lock_looks_at_no_rows(name, monkeypatch):
     """Attempts grow with the square of the blocks; looking at the rows of all blocks in each of
     them would make it the cube."""
-    looked, joined = [], fences.joined_rows
-    monkeypatch.setattr(
-        fences, "joined_rows", lambda a, b: (looked.append(len(b)), joined(a, b))[1]
-    )
+    looked, row_of = [], fences.Fences._row
+    monkeypatch.setattr(fences.Fences, "_row", lambda *args: (looked.append(1), row_of(*args))[1])
     kernel, work = Kernel(LOCKS, name), []
     for blocks in (16, 64):
         looked.clear()
         total = np.zeros(1, np.int32)
         assert not kernel.sanitize(blocks, 32, (np.zeros(2, np.int32), total))
         assert total[0] == blocks * (blocks - 1) // 2 * (2 if name == "relaxed" else 1)
-        work.append(sum(looked))
+        work.append(len(looked))
     assert work[1] < 24 * work[0]  # a square is 16 times, a cube 64 times
+
+
+PING_PONG = """
+extern "C" __global__ void f(volatile int* turn, int* sum)
+{
+    for (int i = blockIdx.x; i < 64; i += 2) {
+        while (*turn != i) ;
+        __threadfence();
+        *sum += i;
+        __threadfence();
+        *turn = i + 1;
+    }
+}"""
+
+
+def test_messages_that_nobody_knows_are_forgotten(monkeypatch):
+    monkeypatch.setattr(fences, "ROOM", 8)
+    kept, message = [], fences.Fences._message
+    monkeypatch.setattr(
+        fences.Fences, "_message", lambda *args: (message(*args), kept.append(args[0].kept))[0]
+    )
+    total = np.zeros(1, np.int32)
+    assert not Kernel(PING_PONG, "f").sanitize(2, 1, (np.zeros(1, np.int32), total))
+    assert total[0] == 63 * 32 and len(kept) == 128 and max(kept) < 32
