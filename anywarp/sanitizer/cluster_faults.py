@@ -94,6 +94,6 @@ class Visits:
         phase = meetings.waited.max(1)[row]
         known = np.where(phase >= 0, meetings.came[phase % PHASES, block, thread], 0)
         for n in np.flatnonzero(records.stamp(record) > known).tolist():
-            there, here = int(blocks[row[n]]), int(blocks[block[n]])
-            if fences.told_to(there, here, int(thread[n])) < records.stamp(record[n]):
+            here = int(blocks[block[n]])
+            if fences.told_to(int(row[n]), here, int(thread[n])) < records.stamp(record[n]):
                 yield row[n], block[n], thread[n], record[n], address[n]

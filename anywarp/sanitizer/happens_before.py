@@ -239,8 +239,8 @@ class Order:
         """Which threads have passed a fence, or a barrier after one."""
         if scope not in self.index:
             return np.zeros(block.shape, bool)
-        told = self.rows[: self.count].any(1)[self.index[scope][block, thread]]
-        return told | (self.own[scope][block, thread] > 0)
+        told = np.logical_or.reduce(self.rows[: self.count], 1)
+        return told[self.index[scope][block, thread]] | (self.own[scope][block, thread] > 0)
 
     def tells(self, scope: str, block: int, thread: int) -> Any:
         """What a thread that has may tell of its block: (columns,)."""

@@ -26,7 +26,7 @@ class Waits(Reports):
     ) -> Any:
         """Up to which stamp threads (indices within the chunk) know the threads `number`, or what
         runs on its own in that column, of other blocks of the grid."""
-        known = self.fences.known(self.blocks[block], thread, theirs, number, strong)
+        known = self.fences.known(block, thread, theirs, number, strong)
         if self.meetings is not None:
             row = self.meetings.row[theirs]
             near = self.meetings.known(block, thread, np.maximum(row, 0), number)

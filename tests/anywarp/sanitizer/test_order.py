@@ -99,13 +99,28 @@ def test_a_row_that_somebody_has_outlives_the_others():
     assert order.may_tell("gpu", at(1, 0), at(9, 9)).tolist() == [True, False]
 
 
-def test_clocks_know_the_last_message_of_each_who_told():
-    first = np.array([3, 0], np.int32)
-    second = np.array([3, 0, 7], np.int32)  # told by one who came later
-    assert fences.merge(first, second) is second is fences.merge(second, first)
-    assert fences.merge(second, np.array([3, 0, 5], np.int32)) is second
-    assert fences.merge(second, np.array([2, 4], np.int32)).tolist() == [3, 4, 7]
-    assert fences.merge(fences.NOTHING, first) is first
+def test_clocks_join_what_is_known_of_each_block():
+    fence = fences.Fences(True)
+    fence.begin_chunk(Order(3, 32, 0), np.arange(3))
+    told, rows = {}, np.eye(32, dtype=np.int32)
+    fence._tell(told, "lock", 0, 1, rows[1], 2)
+    first = told["lock"]
+    fence._tell(told, "lock", 0, 5, 3 * rows[5], 4)  # what was there stands
+    fence._tell(told, "lock", 2, 0, rows[0], 5)
+    second = told["lock"]
+    assert fence._merge(first, second) is second is fence._merge(second, first)
+    assert fence._merge(fences.NOTHING, first) is first
+    assert fence._row(second, 0)[[1, 5]].tolist() == [1, 3]
+    assert fence._row(second, 0, strong=True)[[1, 5]].tolist() == [2, 4]
+    assert fence._row(second, 1) is None and fence._row(first, 2) is None
+    fence._tell(told, "flag", 0, 7, 6 * rows[7], 6)  # by one who knew nothing of those
+    assert fence._row(told["flag"], 0)[[1, 7]].tolist() == [0, 6]
+    both = fence._merge(told["flag"], second)
+    assert fence._row(both, 0)[[1, 5, 7]].tolist() == [1, 3, 6]
+    assert fence._row(both, 2)[0] == 1
+    for _ in range(2):
+        assert (fence._row(fence._merge(both, first), 0) == fence._row(both, 0)).all()
+    assert len(fence.states) == 6
 
 
 LOCKS = """
@@ -171,11 +186,11 @@ extern "C" __global__ void f(volatile int* turn, int* sum)
 }"""
 
 
-def test_messages_that_nobody_knows_are_forgotten(monkeypatch):
+def test_states_that_nobody_is_known_in_are_forgotten(monkeypatch):
     monkeypatch.setattr(fences, "ROOM", 8)
-    kept, message = [], fences.Fences._message
+    kept, tell = [], fences.Fences._tell
     monkeypatch.setattr(
-        fences.Fences, "_message", lambda *args: (message(*args), kept.append(args[0].kept))[0]
+        fences.Fences, "_tell", lambda *args: (tell(*args), kept.append(len(args[0].states)))
     )
     total = np.zeros(1, np.int32)
     assert not Kernel(PING_PONG, "f").sanitize(2, 1, (np.zeros(1, np.int32), total))
