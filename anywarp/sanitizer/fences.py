@@ -257,22 +257,21 @@ class Fences:
         learned = []
         for who in threads if self.heard else ():
             heard = self.heard.get(who, {})
-            kinds = [kind for kind in heard if kind == "cta" or scope == "gpu"]
-            if kinds:
-                learned.append((*who, reduce(self._merge, map(heard.pop, kinds))))
+            for kind in [kind for kind in heard if kind == "cta" or scope == "gpu"]:
+                learned.append((*who, heard.pop(kind)))
             if not heard:
                 self.heard.pop(who, None)
         self._learn(learned)
 
     def _learn(self, learned: Iterable[tuple[int, int, Clock]]) -> None:
         """Threads now know all this: of their own block, and of others."""
-        own = []
+        own: dict[Thread, np.ndarray] = {}
         for b, t, clock in learned:
             row = self._row(clock, self.blocks[b])
             if row is not None:
-                own.append((b, t, row))
+                own[b, t] = np.maximum(row, own.get((b, t), 0))
             if np.count_nonzero(clock) > (row is not None):
                 self.foreign[b, t] = self._merge(self.foreign.get((b, t), NOTHING), clock)
         if own:
-            block, thread, rows = map(np.array, zip(*own))
-            self.order.learn("known", block, thread, rows, np.arange(len(rows)))
+            block, thread = np.array([*own]).T
+            self.order.learn("known", block, thread, np.array([*own.values()]), np.arange(len(own)))
