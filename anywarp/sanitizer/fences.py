@@ -29,8 +29,8 @@ from .static_facts import instructions_of
 
 # What is known of blocks: for each, in the order in which they first told anything, the number of
 # the state that it is known in; 0 for none.
-Clock = np.ndarray  # int64
-NOTHING: Clock = np.zeros(0, np.int64)
+Clock = np.ndarray  # int32
+NOTHING: Clock = np.zeros(0, np.int32)
 Thread = tuple[int, int]
 Place = tuple[int, int]  # of a memory barrier: its block in the chunk, and its address
 
@@ -69,7 +69,7 @@ class Fences:
         self.states: dict[int, np.ndarray] = {}  # (2, columns), by number
         self.latest: dict[int, int] = {}  # the number of the last one, by column
         self.joined: dict[tuple[int, int], int] = {}  # the number of what two hold together
-        self.low, self.room = np.zeros(ROOM, np.int64), ROOM
+        self.low, self.room = np.zeros(ROOM, np.int32), ROOM
         # thread -> by scope, what is read but not yet relied upon
         self.heard: dict[Thread, dict[str, Clock]] = {}
         self.foreign: dict[Thread, Clock] = {}  # of other blocks
@@ -235,7 +235,7 @@ class Fences:
             self._forget()
         clock = self._merge(table.get(place, NOTHING), self._clock(b, t))
         column = self.column.setdefault(self.blocks[b], len(self.column))
-        table[place] = message = np.zeros(max(clock.size, column + 1), np.int64)
+        table[place] = message = np.zeros(max(clock.size, column + 1), np.int32)
         message[: clock.size] = clock
         state = np.stack([row, row])
         state[1, t] = stamp
@@ -248,9 +248,11 @@ class Fences:
         tables: list[dict[Any, Clock]] = [self.told, self.foreign, self.shared, self.sent]
         tables += [self.over, *self.heard.values()]
         known = {id(clock): clock for table in tables for clock in table.values()}
-        live = np.unique(np.concatenate([*known.values(), [*self.latest.values()]])).tolist()
-        self.states = {n: self.states[n] for n in live if n}
-        self.joined, self.room = {}, 2 * len(live) + ROOM
+        live = np.zeros(self.low.size, bool)
+        for clock in (*known.values(), [*self.latest.values()]):
+            live[clock] = True
+        self.states = {n: state for n, state in self.states.items() if live[n]}
+        self.joined, self.room = {}, 2 * len(self.states) + ROOM
 
     def _rely(self, threads: Iterable[Thread], scope: str) -> None:
         """What threads have read they may now rely on."""

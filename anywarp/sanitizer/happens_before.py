@@ -77,8 +77,9 @@ class Order:
     def _together(self, name: str, block: Ints, thread: Ints, group: Ints, stamp: int) -> Any:
         row = self.index[name][block, thread]
         first, _ = numbered(group * self.count + row)
-        starts = np.flatnonzero(changes(group[first]))
-        together = np.maximum.reduceat(self.rows[row[first]], starts)
+        together, starts = self.rows[row[first]], np.flatnonzero(changes(group[first]))
+        if len(starts) < len(together):  # some have several rows
+            together = np.maximum.reduceat(together, starts)
         own = stamp if name == "known" else self.own[name][block, thread]
         together[group, thread] = np.maximum(together[group, thread], own)
         return together
