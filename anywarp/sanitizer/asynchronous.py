@@ -233,15 +233,13 @@ class Asynchronous(Overlaps):
     def multiplied(self, event: Finished, flight: Flight, numbers: Ints) -> None:
         """Threads have waited for products of their warpgroups. All four warps had come to where
         these were issued, and what they did before that is done."""
-        group = np.arange(WARPGROUP)
         block, first = flight.event.block[numbers], flight.event.thread[numbers]
-        thread = first[:, None] + group
+        thread = first[:, None] + np.arange(WARPGROUP)
         mask = whole_mask(event.mask, self.shape)
         which, lane = np.nonzero(mask[block[:, None], thread])
         news = np.zeros((len(numbers), self.order.rows.shape[1]), np.int32)
         column = self.order.padded + BARRIERS + first // WARPGROUP
-        for of in (column[:, None], first[:, None] + group):
-            news[np.arange(len(numbers))[:, None], of] = flight.stamp
+        np.put_along_axis(news, np.column_stack([column, thread]), flight.stamp, 1)
         self.order.learn("known", block[which], thread[which, lane], news, which)
 
     def given_back(self, flight: Flight, numbers: Ints) -> None:

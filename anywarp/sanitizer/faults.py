@@ -16,7 +16,7 @@ from ..ptx.text.syntax import TYPE_BYTES, Entry
 from .asynchronous import Asynchronous
 from .cluster_faults import Meetings, Visits
 from .convergence import Convergence
-from .fences import Fences, used_by
+from .fences import Fences
 from .findings import Findings, Words, allocation_of
 from .happens_before import Order
 from .mbarrier_faults import MemoryBarriers
@@ -95,7 +95,7 @@ class Checker(Asynchronous):
                     shadow.fill(self.homes[n], written)
         self.shadows = {"global": shadow}
         self.together = int(np.prod(event.cluster))  # blocks of a cluster
-        self.fences = Fences(used_by(event.entry) or self.together > 1)
+        self.fences = Fences()
         self.meetings = self.visits = None
 
     def tell_written(self) -> None:
@@ -139,8 +139,7 @@ class Checker(Asynchronous):
             self.registers = Registers(self)
         self.convergence.begin_chunk(blocks, self.threads)
         self.strays = Strays(self.facts, self.undefined)
-        if self.fences:
-            self.fences.begin_chunk(self.order, blocks)
+        self.fences.begin_chunk(self.order, blocks)
 
     def executed(self, event: Executed) -> None:
         """A straight run of instructions."""
@@ -195,7 +194,7 @@ class Checker(Asynchronous):
             self.write(lanes, strong)
         else:
             self.read(lanes, strong)
-        if strong and self.fences:
+        if strong:
             cell = lanes.cell[:: lanes.per_lane]
             self.fences.meet(event, event.space, cell, *lanes.who, self.now())
 

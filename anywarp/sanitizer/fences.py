@@ -15,7 +15,7 @@ pattern of the PTX memory model (PTX ISA, chapter 8), with these choices:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import reduce
 from typing import Any
 
@@ -23,9 +23,8 @@ import numpy as np
 
 from ..analysis.warps import Ints, Mask
 from ..ptx.memory.events import Access
-from ..ptx.text.syntax import Entry, Instruction
+from ..ptx.text.syntax import Instruction
 from .happens_before import Order, numbered
-from .static_facts import instructions_of
 
 # What is known of blocks: for each, in the order in which they first told anything, the number of
 # the state that it is known in; 0 for none.
@@ -34,32 +33,20 @@ NOTHING: Clock = np.zeros(0, np.int32)
 Thread = tuple[int, int]
 Place = tuple[int, int]  # of a memory barrier: its block in the chunk, and its address
 
-SCOPES = {"cta": "cta", "cluster": "cta", "gl": "gpu"}  # others are of the whole GPU
+KINDS = "cta", "gpu"
 ROOM = 4096  # states that are kept at least
 RELEASES, ACQUIRES = {"release", "acq_rel"}, {"acquire", "acq_rel"}
-FENCES = {"membar", "fence"}
 
 
-def scope_of(instruction: Instruction) -> str:
-    """Whom an instruction orders: "cta", the block, or "gpu"."""
-    for word in instruction.modifiers:
-        if word in SCOPES:
-            return SCOPES[word]
-    return "gpu"
-
-
-def used_by(entry: Entry) -> bool:
-    """Whether an entry has anything that orders threads through memory."""
-    orders = RELEASES | ACQUIRES
-    return any(i.opcode in FENCES or orders & {*i.modifiers} for i in instructions_of(entry))
+def scope_of(instruction: Instruction) -> tuple[str, ...]:
+    """Whom an instruction orders: "cta", the block, and "gpu", unless it says less."""
+    return KINDS[: 1 + {"cta", "cluster"}.isdisjoint(instruction.modifiers)]
 
 
 class Fences:
-    """What threads tell each other through memory. Threads are (block of the chunk, thread).
-    False where nothing in the entry orders threads that way (`used`)."""
+    """What threads tell each other through memory. Threads are (block of the chunk, thread)."""
 
-    def __init__(self, used: bool) -> None:
-        self.used = used
+    def __init__(self) -> None:
         # (space, cell) -> what is told to the GPU; (space, cell, block of the grid) -> and to one
         self.told: dict[tuple[Any, ...], Clock] = {}
         # What is known of a block is one of its states: up to which stamps its threads are known,
@@ -77,9 +64,6 @@ class Fences:
         self.sent: dict[Place, Clock] = {}  # to memory barriers
         self.over: dict[Place, Clock] = {}  # and that of their phases that are over
 
-    def __bool__(self) -> bool:
-        return self.used
-
     def begin_chunk(self, order: Order, blocks: Ints) -> None:
         """A chunk of blocks begins; what was told in global memory stays."""
         self.order, self.blocks = order, blocks.tolist()
@@ -89,12 +73,11 @@ class Fences:
 
     # -- what instructions do ---------------------------------------------------------------
 
-    def fence(self, scope: str, block: Ints, thread: Ints, stamp: int) -> None:
+    def fence(self, scope: Collection[str], block: Ints, thread: Ints, stamp: int) -> None:
         """Threads pass a fence; indices within the chunk."""
         self._rely(zip(block.tolist(), thread.tolist()), scope)
-        self.order.fence("cta", block, thread, stamp)
-        if scope == "gpu":
-            self.order.fence("gpu", block, thread, stamp)
+        for kind in scope:
+            self.order.fence(kind, block, thread, stamp)
 
     def meet(
         self, event: Access, space: str, cell: Ints, block: Ints, thread: Ints, stamp: int
@@ -104,7 +87,7 @@ class Fences:
         if words & RELEASES and event.kind != "load":
             self.fence(scope, block, thread, stamp)
         reads = event.kind != "store" and event.instruction.opcode != "red"
-        for kind in ("cta", "gpu")[: 1 + (scope == "gpu")]:
+        for kind in scope:
             may = self.order.may_tell(kind, block, thread) & (event.kind != "load")
             if not self.told and not may.any():
                 continue
@@ -125,7 +108,7 @@ class Fences:
         """Groups (B, T) of numbers have waited for each other; -1 for who has not."""
         heard: dict[Thread, Clock] = {}
         threads = [who for who in {**self.heard, **self.foreign} if groups[who] >= 0]
-        self._rely(threads, "gpu")
+        self._rely(threads, KINDS)
         for b, t in threads:
             group = b, int(groups[b, t])
             heard[group] = self._merge(heard.get(group, NOTHING), self.foreign.get((b, t), NOTHING))
@@ -136,7 +119,7 @@ class Fences:
     def gather_block(self, going: Mask) -> None:
         """All threads of the blocks `going` (B,) have waited for each other."""
         threads = [who for who in {**self.heard, **self.foreign} if going[who[0]]]
-        self._rely(threads, "gpu")
+        self._rely(threads, KINDS)
         for b, t in threads:
             self.shared[self.blocks[b]] = self._clock(b, t)
             self.foreign.pop((b, t), None)
@@ -249,17 +232,17 @@ class Fences:
         tables += [self.over, *self.heard.values()]
         known = {id(clock): clock for table in tables for clock in table.values()}
         live = np.zeros(self.low.size, bool)
-        for clock in (*known.values(), [*self.latest.values()]):
+        for clock in (*known.values(), np.array([*self.latest.values()])):
             live[clock] = True
         self.states = {n: state for n, state in self.states.items() if live[n]}
         self.joined, self.room = {}, 2 * len(self.states) + ROOM
 
-    def _rely(self, threads: Iterable[Thread], scope: str) -> None:
+    def _rely(self, threads: Iterable[Thread], scope: Collection[str]) -> None:
         """What threads have read they may now rely on."""
         learned = []
         for who in threads if self.heard else ():
             heard = self.heard.get(who, {})
-            for kind in [kind for kind in heard if kind == "cta" or scope == "gpu"]:
+            for kind in [kind for kind in heard if kind in scope]:
                 learned.append((*who, heard.pop(kind)))
             if not heard:
                 self.heard.pop(who, None)

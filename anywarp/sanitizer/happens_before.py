@@ -39,11 +39,13 @@ class Order:
         self.landed = np.zeros((blocks, columns), np.int32)
         self.padded = padded
         self.rows = np.zeros((0, padded + columns), np.int32)
+        self.nothing = np.zeros(padded + columns, np.int32)
         self.count = 0  # of rows; then comes room for more
         self.index: dict[str, np.ndarray] = {}
         self.own: dict[str, np.ndarray] = {}
-        self.arrived: dict[tuple[int, str], np.ndarray] = {}  # (barrier, table's name) -> (B, …)
-        self.objects: dict[str, np.ndarray] = {}  # table's name -> see `release`
+        # (table's name, place) -> the row that was told there; and in phases that are over
+        self.sent: dict[tuple[str, int], np.ndarray] = {}
+        self.over: dict[tuple[str, int], np.ndarray] = {}
 
     def knows(self, block: Ints, thread: Ints, other: Ints) -> Any:
         """The stamp up to which threads know others of their block; arrays of indices."""
@@ -59,30 +61,27 @@ class Order:
 
     def learn(self, name: str, block: Ints, thread: Ints, news: Ints, which: Ints) -> None:
         """In a table, threads learn one of these rows each."""
-        self._spread_out()
-        row = self.index[name][block, thread]
+        row = self._table(name)[block, thread]
         first, group = numbered(row * len(news) + which)
         self._put(name, block, thread, np.maximum(self.rows[row[first]], news[which[first]]), group)
 
     def told(
         self, block: Ints, thread: Ints, group: Ints, stamp: int
     ) -> Iterator[tuple[str, np.ndarray]]:
-        """(name of a table, what each group knows together), once its threads know their stamp."""
-        self._spread_out()
-        for name in self.index:
-            yield name, self._together(name, block, thread, group, stamp)
+        """Yield the name of each table, and what groups of threads know together once they know
+        their own stamp; `group`: 0, 1, … of each thread."""
+        self._table("known")
+        for name, index in self.index.items():
+            row = index[block, thread]
+            first, _ = numbered(group * self.count + row)
+            together, starts = self.rows[row[first]], np.flatnonzero(changes(group[first]))
+            if len(starts) < len(together):  # some have several rows
+                together = np.maximum.reduceat(together, starts)
+            own = stamp if name == "known" else self.own[name][block, thread]
+            together[group, thread] = np.maximum(together[group, thread], own)
+            yield name, together
 
     # -- rows -------------------------------------------------------------------------------
-
-    def _together(self, name: str, block: Ints, thread: Ints, group: Ints, stamp: int) -> Any:
-        row = self.index[name][block, thread]
-        first, _ = numbered(group * self.count + row)
-        together, starts = self.rows[row[first]], np.flatnonzero(changes(group[first]))
-        if len(starts) < len(together):  # some have several rows
-            together = np.maximum.reduceat(together, starts)
-        own = stamp if name == "known" else self.own[name][block, thread]
-        together[group, thread] = np.maximum(together[group, thread], own)
-        return together
 
     def _put(self, name: str, block: Ints, thread: Ints, rows: Ints, which: Ints) -> None:
         """In a table, threads now have one of these rows each."""
@@ -106,21 +105,16 @@ class Order:
         self.rows[first : self.count] = rows
         return first
 
-    def _table(self, name: str, rows: Ints) -> None:
-        """A table in which all threads of a block have the same row: (B, columns)."""
-        row = self._add(rows) + np.arange(len(rows))
-        self.index[name] = np.repeat(row[:, None], self.padded, 1)
-
-    def _spread_out(self) -> None:
-        if "known" not in self.index:
-            base = np.repeat(self.base.astype(np.int32)[:, None], self.padded, 1)
-            self._table("known", np.concatenate([base, self.landed], 1))
-
-    def _fenced(self, scope: str) -> tuple[np.ndarray, np.ndarray]:
-        if scope not in self.index:
-            self._table(scope, np.zeros((len(self.base), self.rows.shape[1]), np.int32))
-            self.own[scope] = np.zeros((len(self.base), self.padded), np.int32)
-        return self.index[scope], self.own[scope]
+    def _table(self, name: str) -> Any:
+        """Which rows threads have in a table; at first all of a block have one."""
+        if name not in self.index:
+            rows = np.zeros((len(self.base), self.nothing.size), np.int32)
+            if name == "known":
+                rows[:, : self.padded], rows[:, self.padded :] = self.base[:, None], self.landed
+            row = self._add(rows) + np.arange(len(rows))
+            self.index[name] = np.repeat(row[:, None], self.padded, 1)
+            self.own[name] = np.zeros((len(rows), self.padded), np.int32)
+        return self.index[name]
 
     # -- barriers ---------------------------------------------------------------------------
 
@@ -131,34 +125,27 @@ class Order:
             return
         block, thread = np.nonzero(np.repeat(going[:, None], self.padded, 1))
         group = (np.cumsum(going) - 1)[block]
-        for name in self.index:
-            rows = self._together(name, block, thread, group, stamp)
+        for name, rows in self.told(block, thread, group, stamp):
             if name == "known":
                 rows[:, : self.padded] = stamp
                 self.landed[going] = rows[:, self.padded :]
             self._put(name, block, thread, rows, group)
         if going.all():
-            self.index.pop("known", None)
+            del self.index["known"]
 
     def some_wait(self, number: int, mask: Mask, stamp: int) -> None:
         """A barrier of the threads of the mask (B, T); those that arrived at it count."""
+        self.arrive(number, mask, stamp)
         block, thread = np.nonzero(mask)
-        blocks, group = np.unique(block, return_inverse=True)
-        for name, rows in self.told(block, thread, group, stamp):
-            if (number, name) in self.arrived:
-                arrived = self.arrived[number, name]
-                rows = np.maximum(rows, arrived[blocks])
-                arrived[blocks] = 0
-            self._put(name, block, thread, rows, group)
+        self._hear(self.sent, block, thread, ~(block << 32 | number))
+        for place in dict.fromkeys((~(block << 32 | number)).tolist()):
+            for name in self.index:
+                del self.sent[name, place]
 
     def arrive(self, number: int, mask: Mask, stamp: int) -> None:
         """bar.arrive: what these threads know now is what the barrier will tell of them."""
         block, thread = np.nonzero(mask)
-        blocks, group = np.unique(block, return_inverse=True)
-        for name, rows in self.told(block, thread, group, stamp):
-            empty = np.zeros((len(self.base), rows.shape[1]), np.int32)
-            arrived = self.arrived.setdefault((number, name), empty)
-            arrived[blocks] = np.maximum(arrived[blocks], rows)
+        self._send(block, thread, ~(block << 32 | number), stamp)
 
     def lanes_wait(self, members: Ints, mask: Mask, stamp: int) -> None:
         """Lanes of the mask have waited for those in their member masks, uint32 (B, T)."""
@@ -170,69 +157,63 @@ class Order:
 
     def row_of(self, block: int, thread: int, stamp: int) -> Any:
         """All that a thread knows, and what it did until now."""
-        self._spread_out()
-        row = self.rows[self.index["known"][block, thread]].copy()
+        number = self._table("known")[block, thread]
+        row = self.rows[number].copy()
         row[thread] = stamp
         return row
 
     # -- barriers in memory -------------------------------------------------------------------
 
     def release(self, row: Ints, slot: Ints, block: Ints, thread: Ints, stamp: int) -> None:
-        """Threads arrive at objects: what they know now is told to who waits for the phase.
+        """Threads arrive at objects: what they know now is told to who waits for the phase."""
+        self._send(block, thread, row << 32 | slot, stamp)
 
-        `objects[table]` (B, slots, 2, columns) has, for each, what was told in all phases, and in
-        those that are over."""
-        first, group = numbered(row.astype(np.int64) << 32 | slot)
-        row, slot = row[first], slot[first]
-        for name, news in self.told(block, thread, group, stamp):
-            told = self._object(name, slot.max())
-            told[row, slot, 0] = np.maximum(told[row, slot, 0], news)
-
-    def report(self, row: Ints, slot: Ints, column: Ints | int, stamp: int) -> None:
+    def report(self, row: Ints, slot: Ints, column: Ints, stamp: int) -> None:
         """What runs on its own reports to objects: it is done up to that stamp."""
-        self._object("known", slot.max())[row, slot, 0, self.padded + column] = stamp
+        for place, each in zip((row << 32 | slot).tolist(), column.tolist()):
+            told = self.sent.get(("known", place), self.nothing).copy()
+            told[self.padded + each] = stamp
+            self.sent["known", place] = told
 
     def end_phase(self, row: Ints, slot: Ints) -> None:
         """Phases of objects are over."""
-        for told in self.objects.values():
-            if slot.max() < told.shape[1]:
-                told[row, slot, 1] = told[row, slot, 0]
+        places = {*(row << 32 | slot).tolist()}
+        self.over |= {key: row for key, row in self.sent.items() if key[1] in places}
 
     def acquire(self, row: Ints, slot: Ints, block: Ints, thread: Ints) -> None:
         """Threads have found a phase over."""
-        self._spread_out()
-        first, group = numbered(row.astype(np.int64) << 32 | slot)
-        for name in self.index:
-            news = self._object(name, slot.max())[row[first], slot[first], 1]
-            self.learn(name, block, thread, news, group)
+        self._hear(self.over, block, thread, row << 32 | slot)
 
-    def _object(self, name: str, slot: int) -> Any:
-        told = self.objects.get(name)
-        if told is None or told.shape[1] <= slot:
-            shape = len(self.base), slot + 8, 2, self.rows.shape[1]
-            more = self.objects[name] = np.zeros(shape, np.int32)
-            if told is not None:
-                more[:, : told.shape[1]] = told
-        return self.objects[name]
+    def _send(self, block: Ints, thread: Ints, place: Ints, stamp: int) -> None:
+        first, group = numbered(place)
+        for name, rows in self.told(block, thread, group, stamp):
+            for key, row in zip(place[first].tolist(), rows):
+                self.sent[name, key] = np.maximum(row, self.sent.get((name, key), 0))
+
+    def _hear(self, told: Any, block: Ints, thread: Ints, place: Ints) -> None:
+        self._table("known")
+        first, group = numbered(place)
+        for name in self.index:
+            news = [told.get((name, key), self.nothing) for key in place[first].tolist()]
+            self.learn(name, block, thread, np.array(news), group)
 
     # -- fences -----------------------------------------------------------------------------
 
     def fence(self, scope: str, block: Ints, thread: Ints, stamp: int) -> None:
         """Threads (arrays of indices) may tell in this scope all that they know now."""
-        self._spread_out()
-        index, own = self._fenced(scope)
-        index[block, thread] = self.index["known"][block, thread]
-        own[block, thread] = stamp
+        index, known = self._table(scope), self._table("known")
+        index[block, thread] = known[block, thread]
+        self.own[scope][block, thread] = stamp
 
     def fence_own(self, scope: str, block: Ints, thread: Ints, stamp: int) -> None:
         """The same of what these threads did themselves, and of nothing else that they know."""
-        self._fenced(scope)[1][block, thread] = stamp
+        self._table(scope)
+        self.own[scope][block, thread] = stamp
 
     def knows_fenced(self, scope: str, block: Ints, thread: Ints, other: Ints) -> Any:
         """The stamp up to which threads know that others have fenced what they did."""
-        if scope not in self.index:
-            return np.zeros(block.shape, np.int64)
-        known = self.rows[self.index[scope][block, thread], other]
+        number = self._table(scope)[block, thread]
+        known = self.rows[number, other]
         own = self.own[scope][block, thread]
         return np.maximum(known, np.where(other == thread, own, 0))
 

@@ -106,7 +106,7 @@ class Overlaps(Waits):
         same = other // padded == self.blocks[lanes.block[at]]
         known = self.order.knows(lanes.block[at], lanes.thread[at], other % padded)
         known = np.where(same, known, 0)
-        if self.fences and not same.all():
+        if not same.all():
             far = np.flatnonzero(~same)
             block, thread = lanes.block[at][far], lanes.thread[at][far]
             theirs, number = np.divmod(other[far], padded)

@@ -65,7 +65,7 @@ class Reports:
     stamps: list[tuple[Any, str]]  # stamp -> (instruction, kind)
     shadows: dict[str, Shadow]  # by space
     order: Order
-    fences: Fences  # false where nothing tells of other blocks
+    fences: Fences
     meetings: Meetings | None  # where clusters have several blocks, as `visits`
     visits: Visits | None
     strays: Strays

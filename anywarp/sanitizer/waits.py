@@ -52,12 +52,10 @@ class Waits(Reports):
         going = np.logical_or.reduce(mask, 1)
         if event.count is not None and not mask[going].all():  # the others may have arrived
             padded = self.padded(event.mask)
-            if self.fences:
-                self.fences.gather(np.where(padded, 0, -1))
+            self.fences.gather(np.where(padded, 0, -1))
             self.order.some_wait(event.number, padded, self.now())
             return
-        if self.fences:
-            self.fences.gather_block(going)
+        self.fences.gather_block(going)
         self.order.all_wait(going, self.now())
         self.shadows["shared"].forget(self.horizon())
         self.convergence.barrier(event, mask, going)
@@ -82,9 +80,8 @@ class Waits(Reports):
         """Lanes have waited for one another."""
         members = self.padded(event.members, np.uint32)
         mask = self.padded(event.mask)
-        if self.fences:
-            warp = np.arange(self.records.padded, dtype=np.int64) // LANES << 32
-            self.fences.gather(np.where(mask, warp | members, -1))
+        warp = np.arange(self.records.padded, dtype=np.int64) // LANES << 32
+        self.fences.gather(np.where(mask, warp | members, -1))
         self.order.lanes_wait(members, mask, self.now())
         self.convergence.lanes(event)
         if event.sources is not None:
@@ -98,7 +95,7 @@ class Waits(Reports):
             self.barriers.fence(block, thread, self.now())
         if shows_shared(words):
             self.order.fence_own("async", block, thread, self.now())
-        if self.fences and "proxy" not in words:
+        if "proxy" not in words:
             self.fences.fence(scope_of(event.instruction), block, thread, self.now())
 
 

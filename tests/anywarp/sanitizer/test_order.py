@@ -40,7 +40,7 @@ def test_what_was_heard_is_told_on():
 
 def test_a_barrier_of_the_block_tells_of_copies_and_does_not_wait_for_them():
     order = Order(1, 32, 0, columns=2)
-    order.report(at(0), at(0), 1, 4)
+    order.report(at(0), at(0), at(1), 4)
     order.end_phase(at(0), at(0))
     order.all_wait(np.array([True]), 6)
     assert order.knows_landed(at(0), at(7), at(1)) == 0
@@ -100,7 +100,7 @@ def test_a_row_that_somebody_has_outlives_the_others():
 
 
 def test_clocks_join_what_is_known_of_each_block():
-    fence = fences.Fences(True)
+    fence = fences.Fences()
     fence.begin_chunk(Order(3, 32, 0), np.arange(3))
     told, rows = {}, np.eye(32, dtype=np.int32)
     fence._tell(told, "lock", 0, 1, rows[1], 2)
