@@ -57,8 +57,9 @@ class Fences:
         self.latest: dict[int, int] = {}  # the number of the last one, by column
         self.joined: dict[tuple[int, int], int] = {}  # the number of what two hold together
         self.low, self.room = np.zeros(ROOM, np.int32), ROOM
-        # thread -> by scope, what is read but not yet relied upon
-        self.heard: dict[Thread, dict[str, Clock]] = {}
+        self.merged: Any = NOTHING, NOTHING, NOTHING  # two clocks, and what they make together
+        # (block, thread, scope) -> what is read but not yet relied upon
+        self.heard: dict[tuple[int, int, str], Clock] = {}
         self.foreign: dict[Thread, Clock] = {}  # of other blocks
         self.shared: dict[int, Clock] = {}  # block of the grid -> what all its threads have of it
         self.sent: dict[Place, Clock] = {}  # to memory barriers
@@ -94,8 +95,8 @@ class Fences:
             for b, t, c, tells in zip(*(x.tolist() for x in (block, thread, cell, may))):
                 key = (space, c) if kind == "gpu" else (space, c, self.blocks[b])
                 if reads and key in self.told:
-                    mine = self.heard.setdefault((b, t), {})
-                    mine[kind] = self._merge(mine.get(kind, NOTHING), self.told[key])
+                    heard = self.heard.get((b, t, kind), NOTHING)
+                    self.heard[b, t, kind] = self._merge(heard, self.told[key])
                 if event.kind == "store":  # after an atomic operation it stands
                     self.told.pop(key, None)
                 if tells:
@@ -107,7 +108,7 @@ class Fences:
     def gather(self, groups: Ints) -> None:
         """Groups (B, T) of numbers have waited for each other; -1 for who has not."""
         heard: dict[Thread, Clock] = {}
-        threads = [who for who in {**self.heard, **self.foreign} if groups[who] >= 0]
+        threads = [who for who in self._hearing() if groups[who] >= 0]
         self._rely(threads, KINDS)
         for b, t in threads:
             group = b, int(groups[b, t])
@@ -118,11 +119,14 @@ class Fences:
 
     def gather_block(self, going: Mask) -> None:
         """All threads of the blocks `going` (B,) have waited for each other."""
-        threads = [who for who in {**self.heard, **self.foreign} if going[who[0]]]
+        threads = [who for who in self._hearing() if going[who[0]]]
         self._rely(threads, KINDS)
         for b, t in threads:
             self.shared[self.blocks[b]] = self._clock(b, t)
             self.foreign.pop((b, t), None)
+
+    def _hearing(self) -> Iterable[Thread]:
+        return dict.fromkeys([*((b, t) for b, t, _ in self.heard), *self.foreign])
 
     # -- memory barriers of other blocks ------------------------------------------------------
 
@@ -181,18 +185,21 @@ class Fences:
             clock, other = other, clock
         if other is clock or not other.size:
             return clock
+        if clock is self.merged[0] and other is self.merged[1]:  # as for other threads before
+            return self.merged[2]
         part = clock[: other.size]
         early, late = np.minimum(part, other), np.maximum(part, other)
         apart = (early > 0) & (early < self.low[late])
-        for column in np.flatnonzero(apart).tolist() if apart.any() else ():
+        for column in np.flatnonzero(apart).tolist():
             pair = int(early[column]), int(late[column])
             if pair not in self.joined:
                 state = np.maximum(self.states[pair[0]], self.states[pair[1]])
                 self.joined[pair] = self._state(column, state)
             late[column] = self.joined[pair]
-        if (late == part).all():
-            return clock
-        return np.concatenate([late, clock[other.size :]])
+        nothing_new = (late == part).all()
+        result = clock if nothing_new else np.concatenate([late, clock[other.size :]])
+        self.merged = clock, other, result
+        return result
 
     def _state(self, column: int, state: Ints) -> int:
         """The number of a new one."""
@@ -228,25 +235,19 @@ class Fences:
 
     def _forget(self) -> None:
         """Drop states that nobody is known in."""
-        tables: list[dict[Any, Clock]] = [self.told, self.foreign, self.shared, self.sent]
-        tables += [self.over, *self.heard.values()]
+        tables: Any = (self.told, self.heard, self.foreign, self.shared, self.sent, self.over)
         known = {id(clock): clock for table in tables for clock in table.values()}
         live = np.zeros(self.low.size, bool)
         for clock in (*known.values(), np.array([*self.latest.values()])):
             live[clock] = True
         self.states = {n: state for n, state in self.states.items() if live[n]}
-        self.joined, self.room = {}, 2 * len(self.states) + ROOM
+        self.joined, self.merged = {}, (NOTHING, NOTHING, NOTHING)
+        self.room = 2 * len(self.states) + ROOM
 
     def _rely(self, threads: Iterable[Thread], scope: Collection[str]) -> None:
         """What threads have read they may now rely on."""
-        learned = []
-        for who in threads if self.heard else ():
-            heard = self.heard.get(who, {})
-            for kind in [kind for kind in heard if kind in scope]:
-                learned.append((*who, heard.pop(kind)))
-            if not heard:
-                self.heard.pop(who, None)
-        self._learn(learned)
+        every = [(b, t, kind) for b, t in (threads if self.heard else ()) for kind in scope]
+        self._learn([(*key[:2], self.heard.pop(key)) for key in every if key in self.heard])
 
     def _learn(self, learned: Iterable[tuple[int, int, Clock]]) -> None:
         """Threads now know all this: of their own block, and of others."""
