@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -102,7 +104,7 @@ def test_a_row_that_somebody_has_outlives_the_others():
 def test_clocks_join_what_is_known_of_each_block():
     fence = fences.Fences()
     fence.begin_chunk(Order(3, 32, 0), np.arange(3))
-    told, rows = {}, np.eye(32, dtype=np.int32)
+    told, rows = fence.told, np.eye(32, dtype=np.int32)
     fence._tell(told, "lock", 0, 1, rows[1], 2)
     first = told["lock"]
     fence._tell(told, "lock", 0, 5, 3 * rows[5], 4)  # what was there stands
@@ -121,6 +123,38 @@ def test_clocks_join_what_is_known_of_each_block():
     for _ in range(2):
         assert (fence._row(fence._merge(both, first), 0) == fence._row(both, 0)).all()
     assert len(fence.states) == 6
+    fence._merge(told["flag"], second)
+    fence._tell(told, "other", 0, 9, rows[9], 7)
+    fence._forget()  # what two made together, too
+    again = fence._merge(told["flag"], second)
+    assert (fence._row(again, 0) == np.maximum(fence._row(second, 0), 6 * rows[7])).all()
+
+
+def test_what_a_thread_has_of_its_own_block_goes_on_by_its_fence():
+    order, fence, both = Order(3, 32, 0), fences.Fences(), ("cta", "gpu")
+    fence.begin_chunk(order, np.arange(3))
+
+    def meet(words, cell, block, thread, stamp):
+        opcode, *modifiers = words.split(".")
+        kind = {"ld": "load", "st": "store"}[opcode]
+        event = SimpleNamespace(
+            kind=kind, instruction=SimpleNamespace(opcode=opcode, modifiers=modifiers)
+        )
+        fence.meet(event, "global", at(cell), at(block), at(thread), stamp)
+
+    fence.fence(both, at(0), at(2), 1)  # so that it may tell
+    meet("st.release.cta", 5, 0, 1, 2)
+    meet("st.release.gpu", 6, 1, 0, 3)
+    meet("ld.relaxed.cta", 5, 0, 2, 4)
+    meet("ld.acquire.gpu", 6, 0, 2, 5)
+    assert order.knows(at(0), at(2), at(1)) == 2
+    known = []
+    for stamp in (6, 9):
+        meet("st.relaxed.gpu", 7, 0, 2, stamp)
+        meet("ld.acquire.gpu", 7, 2, 0, stamp + 1)
+        known.append(fence.known(at(2, 2), at(0, 0), at(0, 1), at(1, 0), False).tolist())
+        fence.fence(both, at(0), at(2), stamp + 2)
+    assert known == [[0, 3], [2, 3]]
 
 
 LOCKS = """
