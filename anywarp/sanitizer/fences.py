@@ -196,8 +196,7 @@ class Fences:
                 state = np.maximum(self.states[pair[0]], self.states[pair[1]])
                 self.joined[pair] = self._state(column, state)
             late[column] = self.joined[pair]
-        nothing_new = (late == part).all()
-        result = clock if nothing_new else np.concatenate([late, clock[other.size :]])
+        result = clock if (late == part).all() else np.concatenate([late, clock[other.size :]])
         self.merged = clock, other, result
         return result
 
