@@ -1,8 +1,8 @@
 """How wrong products are, in float32 and on tensor cores: the largest error, in roundoffs.
 
 `python -m benchmarks.errors OUTPUT` measures steps on a GPU beside cuBLAS in FP32 and in TF32: over
-K, over how long tensor cores sum on their own, and in thirty products of many kinds; and what it
-costs to compute again what parts of numbers cannot hold.
+K, over how long tensor cores sum on their own, and in products of many kinds; and what it costs
+to compute again what parts of numbers cannot hold.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import numpy as np
 import kernels
 from anywarp import gpu
 from kernels.ladder.step import Step
-from kernels.measure import bench, cublas
-from kernels.measure.accuracy import KINDS, SPOILT_KIND, STUDIED, digest, largest_error, matrices
+from kernels.measure import accuracy, bench, cublas
+from kernels.measure.accuracy import HARD, KINDS, SPOILT_KIND, STUDIED, largest_error, matrices
 from kernels.measure.provenance import provenance
 from kernels.records import CUBLAS, write
 
@@ -36,11 +36,13 @@ LABELS = (
     "20_tensor_cores BK=32 KIND=2 PARTS=2 CHAIN=32 FOLD=0",
     "21_warpgroups",
     "23_skinny",
+    "24_halves",
 )
 SIDE = 512  # M and N where K varies
 DEPTHS = (1, 2, 3, 4, *(2**n for n in range(3, 15)))
 CHAINS, CHAINED_DEPTH = (16, 32, 64, 128, 256, 4096), 4096
 SHAPES = ((512, 512, 3), (1000, 1003, 17), (2048, 2048, 256), (1500, 2000, 2049), (300, 500, 16384))
+HARD_SHAPES = (512, 512, 64), (512, 512, 4096)
 SMALL = ((40, 50, 70), (130, 140, 33))  # products of which the bits are recorded
 SPOILT_SIZE = 4096
 TINY = 2.0**-120 * (1 + 2.0**-23)  # three BF16 do not hold it
@@ -51,9 +53,16 @@ SPOILT: dict[str, Callable[[Any, Any], Any]] = {  # what is put where, by what t
     "an infinity in A": lambda A, B: A.__setitem__((1, 2), np.inf),
     "tiny numbers in 32 rows of A": lambda A, B: A.__setitem__((slice(1, None, 128), 2), TINY),
     "tiny numbers alone in A": lambda A, B: A.__imul__(np.float32(2.0**-120)),
+    **{kind: lambda A, B, kind=kind: replace(A, B, kind) for kind in ("distances", "opposed")},
 }
 
 Product = Callable[[Any, Any], Any]
+
+
+def replace(A: Any, B: Any, kind: str) -> None:
+    """Put matrices of a kind in place of square ones on a GPU."""
+    for old, new in zip((A, B), matrices(kind, *A.shape, len(A))):
+        old.set(new)
 
 
 def measured() -> dict[str, Any]:
@@ -110,16 +119,18 @@ def over_chains(chained: Step, kind: str) -> Iterator[tuple[str, float]]:
 
 
 def cases(products: dict[str, Product]) -> Iterator[dict[str, Any]]:
-    for shape in SHAPES:
-        for kind in KINDS:
-            yield {"kind": kind, "shape": shape, "errors": errors(products, *on_gpu(kind, *shape))}
+    for shapes, kinds in ((SHAPES, KINDS), (HARD_SHAPES, HARD)):
+        for shape in shapes:
+            for kind in kinds:
+                found = errors(products, *on_gpu(kind, *shape))
+                yield {"kind": kind, "shape": shape, "errors": found}
 
 
 def bits(step: Step) -> Iterator[tuple[str, str]]:
     for kind in (*STUDIED, SPOILT_KIND):
         for shape in SMALL:
             C = step(*matrices(kind, *shape), device="gpu")
-            yield f"{kind} {'x'.join(map(str, shape))}", digest(C)
+            yield f"{kind} {'x'.join(map(str, shape))}", accuracy.digest(C)
 
 
 def spoilt_ms(step: Step) -> Iterator[tuple[str, float]]:

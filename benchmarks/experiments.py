@@ -56,6 +56,14 @@ ROWS_FIRST = (
 LATER_21 = (
     "        if (thread >= 128 && k == 0)  // the second warpgroup\n            wait(&begun, 0);\n"
 )
+SMALLER_24 = "24 PACKERS=512", "24 PACKERS=256 SPLITS=2"
+SUM_24 = "sum[i] += chain[i]"
+SUMS_24 = "    float sum[BN / 2] = {}, chain"
+DIVISOR_24 = f"    float one = alpha == alpha ? 1 : LOW;\n{SUMS_24}"  # not known to the compiler
+GUARD_24 = """\
+            again[i / 2 % 2] |= !(size >= of_row[i / 2 % 2].least && size >= of_col.least) ||
+                                sum[i] - sum[i] != 0;
+"""
 NO_NUMBERS_23 = """\
         #pragma unroll
         for (int n = 0; n < BK / 4; ++n)
@@ -549,6 +557,25 @@ TABLE: dict[str, Experiment] = {
             step("23 BM=64 BN=64 STAGES=2 STREAM=264"),
             step("23 BM=64 BN=64 STAGES=2 STREAM=396"),
             step("23 BM=64 BN=64 STREAM=264"),
+        ],
+    ),
+    "24 alone": Experiment(
+        "How fast are halves, each variant in rounds of its own?",
+        (256, 512, 1024, 2048, 4096, 8192),
+        lambda step: [*map(step, ("19", "21", "21 SPLITS=2", "24", *SMALLER_24))],
+        together=False,
+    ),
+    "24 in turns": Experiment(
+        "And in turns with cuBLAS alone?", (1024, 2048, 4096, 8192), lambda step: [step("24")]
+    ),
+    "24 factors": Experiment(
+        "What does a division in the loop do to wgmma?",
+        (4096,),
+        lambda step: [
+            step("24"),
+            edited(step("24"), "a factor", (SUMS_24, DIVISOR_24), (SUM_24, f"{SUM_24} * one")),
+            edited(step("24"), "a division", (SUMS_24, DIVISOR_24), (SUM_24, f"{SUM_24} / one")),
+            edited(step("24"), "without a guard", (GUARD_24, "")),
         ],
     ),
 }

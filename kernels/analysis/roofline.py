@@ -60,14 +60,15 @@ def arithmetic_peak(step: Any, results: Any, mhz: float | None = None) -> float:
     capability 9.0.
 
     A step on tensor cores multiplies each pair of its parts that counts. What they are is said by
-    its defines KIND, PARTS and ALL, see `splitting`; without them, they are three of BF16.
+    its macros KIND, PARTS and ALL, see `splitting`, or by its one wgmma.
     """
     if not step.tensor_cores:
         return float(results.fma_peak_tflops)
-    kind = list(KINDS)[step.defines.get("KIND", 0)]
     instruction = "wgmma" if "wgmma.mma_async" in step.source else "mma.sync"
+    halves = instruction == "wgmma" and ".f32.f16.f16" in step.source
+    kind = "FP16" if halves else list(KINDS)[step.defines.get("KIND", 0)]
     rate = roofs()["roofs"][f"{instruction} {kind}"]
-    parts = step.defines.get("PARTS", KINDS["BF16"].parts)
+    parts = step.defines.get("PARTS", KINDS[kind].parts)
     products = len(pairs(parts, bool(step.defines.get("ALL", 0))))
     mhz = mhz or results.provenance["max_sm_clock_mhz"]
     return float(2 * rate / products * results.provenance["multiprocessors"] * mhz / 1e6)

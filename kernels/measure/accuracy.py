@@ -30,6 +30,8 @@ ELEMENTS: dict[str, Callable[[Any, int, int], Any]] = {
     "normal": lambda stream, rows, columns: stream.standard_normal((rows, columns)),
 }
 KINDS = (*ELEMENTS, "graded", "cancelling")  # and SPOILT_KIND, which has no error
+# kinds that are hard for products on tensor cores
+HARD = ("below", "large column", "two in a row", "ascending", "opposed", "distances")
 
 
 def matrices(kind: str, M: int, N: int, K: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -39,6 +41,12 @@ def matrices(kind: str, M: int, N: int, K: int, seed: int = 0) -> tuple[np.ndarr
     "graded", uniform with rows of A and columns of B times powers of two from 2^-20 to 2^20;
     "cancelling", uniform, where the second half of each sum nearly cancels the first; "spoilt",
     uniform, with infinities, a NaN, and numbers too large and too small for parts to hold.
+
+    "below": all products of a sum but the last, which is 1, lie just below 2^-25; "large column":
+    positive, the last column of A times 2^20; "two in a row": two numbers in each row of A, zeros
+    beside them; "ascending": columns of A times powers of two from 1 to 2^60; "opposed": columns of
+    A times powers of two from 2^-40 to 2^40, rows of B divided by them; "distances": A is
+    exp(-100 d^2), d between points of the unit cube.
     """
     stream = np.random.RandomState(seed)
     make = ELEMENTS.get(kind, ELEMENTS["uniform"])
@@ -50,6 +58,22 @@ def matrices(kind: str, M: int, N: int, K: int, seed: int = 0) -> tuple[np.ndarr
         half = K // 2
         A[:, half : 2 * half] = A[:, :half] * (1 + stream.uniform(-1, 1, (M, half)) / 4096)
         B[half : 2 * half] = -B[:half]
+    if kind == "below":
+        A[:], B[:] = 2**-12.5 * 0.999, 2**-12.5 * 0.999
+        A[:, -1], B[-1] = 1, 1
+    if kind == "large column":
+        A, B = abs(A), abs(B)
+        A[:, -1] *= 2**20
+    if kind == "two in a row":
+        A *= stream.random_sample(A.shape).argsort(1).argsort(1) < 2
+    if kind == "ascending":
+        A *= np.exp2(np.arange(K) * 60 // K)
+    if kind == "opposed":
+        powers = np.exp2(stream.randint(-40, 41, K))
+        A, B = A * powers, B / powers[:, None]
+    if kind == "distances":
+        points, others = stream.uniform(0, 1, (M, 1, 3)), stream.uniform(0, 1, (1, K, 3))
+        A = np.exp(-100 * sum((points[..., i] - others[..., i]) ** 2 for i in range(3)))
     A, B = A.astype(np.float32), B.astype(np.float32)
     if kind == SPOILT_KIND:
         A[3, 4], A[7, 2], A[20, 3], A[11] = np.inf, np.nan, 3.4e38, 2.0**-125

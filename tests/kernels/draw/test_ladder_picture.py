@@ -70,9 +70,10 @@ def test_the_whole_ladder():
     results = kernels.results(GPU)
     figure = ladder()
     words = list(texts(figure).values())
-    assert len(bars(figure)) == len(kernels.steps())
+    shown = [step for step in kernels.steps() if results.find(step, 4096)]
+    assert len(bars(figure)) == len(shown) > 20
     assert {rect["fill"] for _, rect in bars(figure)} == {PALETTE["blue"]}
-    for step in kernels.steps():
+    for step in shown:
         name = step.id.replace("_", " ") + "*" * step.tensor_cores
         assert words[words.index(name) + 1] == three_digits(timed(step, 4096).tflops)
     assert not [text for text in legible(figure) if text.get("font-weight")]
