@@ -48,9 +48,9 @@ def test_what_is_refused_and_why():
         of: sorted({EVERY[label].number for label in EVERY if refusal(label, of)})
         for of in CAPABILITIES
     }
-    newer = [*range(16, 22), 23]
-    small = [18, 20, 21, 23]  # shared memory of a block, clusters, and 9.0a
-    others = {"7.5": newer, "8.0": [18, 21, 23], "9.0": [], "10.0": [21, 23]}
+    newer, hopper = [*range(16, 22), 23, 24], [21, 23, 24]
+    small = [18, 20, *hopper]  # shared memory of a block, clusters, and 9.0a
+    others = {"7.5": newer, "8.0": [18, *hopper], "9.0": [], "10.0": hopper}
     assert refused == others | dict.fromkeys(("8.6", "8.9", "12.0"), small)
 
 

@@ -46,7 +46,7 @@ def pictures():
     step = kernels.step
     return [
         *(picture for name in PICTURES if for_a_phone(picture := PICTURES[name]())),
-        draw.ladder(kernels.steps()[-1]),
+        draw.ladder(step(23)),
         draw.tiles(step(12), 256, 256, 16),
         draw.limits([step(2), step(3)]),  # all four limits in the legend
         draw.nesting(step(2)),

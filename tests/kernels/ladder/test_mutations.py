@@ -238,6 +238,16 @@ MUTATIONS = {
         ("sums sent too early", "(float*)stages; cluster_sync();", "(float*)stages;", GONE | LATE),
         ("sums added before they have come", "unsafe); cluster_sync();", "unsafe);", GONE),
     ],
+    "24_halves STAGES=2": [("a stage filled while it is read", EMPTY.format("k"), "", RACE)],
+    "24_halves BM=64 STAGES=2 PACKERS=256": [
+        ("copies not waited for", FULL.format("k"), "", UNFILLED),
+        ("sums not waited for", "wgmma_wait();", "", UNFENCED | RACE),
+        ("the second parts forgotten", "fmaf(low[i], 1 / LOW, sum[i])", "sum[i]", WRONG),
+        ("second parts as large as the first", "fmaf(low[i], 1 / LOW", "fmaf(low[i], 1", WRONG),
+        ("a row's exponent forgotten", "of_row[i / 2 % 2].exponent + ", "", WRONG),
+        ("the largest read too early", "__syncthreads(); for (int warp", "for (int warp", RACE),
+        ("the zero fill along K dropped", "x[i] = i < n ? X", "x[i] = n > 0 ? X", OUTSIDE),
+    ],
     "23_skinny BM=64 BN=64 STAGES=2 STREAM=1": [
         # what nobody has written is NaN here, which has no parts: the tile is computed again
         ("copies of the large factor not waited for", "wait_groups<STAGES - 1>();", "", LATE),
