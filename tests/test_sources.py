@@ -10,7 +10,7 @@ import pytest
 from test_browser import CUT_LINES, CUT_OFF, FAINT, WIDTHS, complaints
 
 import kernels
-from kernels.ladder.source import lines_of_region
+from kernels.ladder.source import lines_of_regions
 
 STEPS = kernels.steps()
 LINE = '<span id="L-{}">'
@@ -33,7 +33,7 @@ def test_a_page_shows_the_file_and_its_regions(pages, step):
     for name in step.file.regions:
         place = f"{name}-{step.id[:2]}"  # of all pages together, too, there is one
         assert f'href="#{place}"' in page
-        first, end = lines_of_region(step.source, name)
+        first, end = lines_of_regions(step.id, step.source)[name]
         _, _, rest = code.partition(f'<span id="{place}">{LINE.format(first + 1)}')
         inside, _, _ = rest.partition(f"</span>{LINE.format(end + 1)}")
         assert text(inside).splitlines() == step.source.splitlines()[first:end]

@@ -18,7 +18,7 @@ from sphinx.parsers import Parser
 from sphinx.writers.html5 import HTML5Translator
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from kernels.ladder.source import Source, lines_of_region, parse
+from kernels.ladder.source import Source, lines_of_regions, parse
 
 LANGUAGE = "cuda"
 
@@ -45,7 +45,8 @@ class KernelParser(Parser):
         docname = self.env.docname
         file = parse(Path(document["source"]), inputstring)
         ids = {name: f"{name}-{file.path.stem[:2]}" for name in file.regions}
-        regions = [(ids[name], *lines_of_region(inputstring, name)) for name in ids]
+        places = lines_of_regions(file.path.name, inputstring)
+        regions = [(ids[name], *place) for name, place in places.items()]
         page = nodes.section(ids=[nodes.make_id(f"kernel {file.path.stem}")])
         page += nodes.title("", file.path.name)
         page += introduction(file, docname)

@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from .source import Source, lines_of_region, parse
+from .source import Source, lines_of_regions, parse
 
 Value = str | int | float | Sequence[str]
 
@@ -47,7 +47,7 @@ def edited(
 def _replaced(text: str, region: str, code: str) -> str:
     """The text with other lines in a region, indented as its marker is."""
     lines = text.splitlines()
-    first, end = lines_of_region(text, region)
+    first, end = lines_of_regions("", text)[region]
     marker = lines[first - 1]
     margin = marker[: len(marker) - len(marker.lstrip())]
     new = textwrap.indent(textwrap.dedent(code).strip("\n"), margin).splitlines()

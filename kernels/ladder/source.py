@@ -50,6 +50,7 @@ ARGUMENTS = ("M", "N", "K", "alpha", "beta")  # of which constraints may speak
 TRANSPOSES = ("TRANS_A", "TRANS_B")  # whether A is stored as K x M, and B as N x K
 NONE = Expression("0")  # bytes
 SIZES = ("BM", "BN", "BK", "TM", "TN", "WM", "WN")  # which are 1 at least
+MARKER = re.compile(r"\s*// (?:region: (\w+)|endregion)\s*")  # of a region, with its name or not
 
 
 class Code(str):
@@ -349,41 +350,30 @@ def _defaults(filename: str, source: str) -> dict[str, int]:
 
 def regions(filename: str, source: str) -> dict[str, Code]:
     """The lines between each `// region: name` and its `// endregion`, dedented."""
-    held: dict[str, list[str]] = {}
+    lines = source.splitlines()
+    held = {
+        name: [line for line in lines[first:end] if not MARKER.fullmatch(line)]
+        for name, (first, end) in lines_of_regions(filename, source).items()
+    }
+    return {name: Code(textwrap.dedent("\n".join(inside))) for name, inside in held.items()}
+
+
+def lines_of_regions(filename: str, source: str) -> dict[str, tuple[int, int]]:
+    """Of each region, in order, the first line and the one after the last, counted from 0. Raises
+    ValueError for one that does not begin, or does not end."""
+    found: dict[str, tuple[int, int]] = {}
     open_regions: list[str] = []
-    for number, line in enumerate(source.splitlines(), start=1):
-        marker = region_marker(line)
-        if marker is None:
-            for name in open_regions:
-                held[name].append(line)
-        elif marker:
-            held[marker] = []
-            open_regions.append(marker)
+    for number, line in enumerate(source.splitlines()):
+        if not (marker := MARKER.fullmatch(line)):
+            continue
+        if marker[1]:
+            open_regions.append(marker[1])
+            found[marker[1]] = number + 1, number + 1
         elif open_regions:
-            open_regions.pop()
+            name = open_regions.pop()
+            found[name] = found[name][0], number
         else:
-            raise ValueError(f"{filename}:{number}: // endregion without a // region")
+            raise ValueError(f"{filename}:{number + 1}: // endregion without a // region")
     if open_regions:
         raise ValueError(f"{filename}: region {open_regions[-1]} has no // endregion")
-    return {name: Code(textwrap.dedent("\n".join(lines))) for name, lines in held.items()}
-
-
-def region_marker(line: str) -> str | None:
-    """The name in a line `// region: name`, "" for `// endregion`, None for any other line."""
-    match = re.fullmatch(r"\s*// (?:region: (\w+)|endregion)\s*", line)
-    return match and (match[1] or "")
-
-
-def lines_of_region(text: str, name: str) -> tuple[int, int]:
-    """The lines of a region of a file that `parse` accepts: the first, and the one after the last,
-    counted from 0."""
-    depth, first = 0, None
-    for number, line in enumerate(text.splitlines()):
-        marker = region_marker(line)
-        if marker == name:
-            first, depth = number + 1, 0
-        elif first is not None and marker is not None:
-            if marker == "" and depth == 0:
-                return first, number
-            depth += 1 if marker else -1
-    raise ValueError(f"no region {name!r}")
+    return found

@@ -7,12 +7,12 @@ import html
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
 from anywarp.draw import CODE, PALETTE, boxed
 
 from ...ladder.expressions import Expression
+from ...ladder.source import MARKER, lines_of_regions
 from ...ladder.step import step as find_step
 
 MARK = f"box-shadow:inset 3px 0 {PALETTE['vermilion']};background:color-mix(in srgb," + (
@@ -20,7 +20,6 @@ MARK = f"box-shadow:inset 3px 0 {PALETTE['vermilion']};background:color-mix(in s
 )
 MORE = 4  # columns that the rest of a line begins further right, where the page is narrow
 COMMENT = re.compile(r"(//.*)$")
-REGION = re.compile(r" *// (region: |endregion)")
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,8 +46,8 @@ def code(step: Any, before: Any = None, region: str | None = None) -> Listed:
     """The kernel of a step, without what its defines leave out; of a region that alone.
 
     step, before: a Step or what `kernels.step` takes. Marked is each line that `before` does not
-    have. What is shown begins after the defaults of the defines. Raises KeyError for an unknown
-    region.
+    have. What is shown begins after the defaults of the defines. Raises ValueError for an
+    unknown region.
     """
     step = find_step(step)
     lines = _compiled(step)
@@ -60,7 +59,7 @@ def code(step: Any, before: Any = None, region: str | None = None) -> Listed:
     old = {
         n for block in blocks.get_matching_blocks() for n in range(block.b, block.b + block.size)
     }
-    shown = [n for n in _within(step, region, lines) if not REGION.match(lines[n])]
+    shown = [n for n in _within(step, region, lines) if not MARKER.fullmatch(lines[n])]
     shown = [n for n, before_it in zip(shown, [0, *shown]) if lines[n] or lines[before_it]]
     indent = min(len(lines[n]) - len(lines[n].lstrip()) for n in shown if lines[n])
     where = f"region {region} of the" if region else "the"
@@ -84,10 +83,7 @@ def _within(step: Any, region: str | None, lines: Sequence[str]) -> range:
     if region is None:
         return range(len(lines))
     step.region(region)  # or there is none
-    start = next(n for n, line in enumerate(lines) if line.strip() == f"// region: {region}")
-    marks = (REGION.match(line) for line in lines[start:])
-    depth = accumulate({"region: ": 1, "endregion": -1}[m[1]] if m else 0 for m in marks)
-    return range(start, start + [*depth].index(0))
+    return range(*lines_of_regions(step.id, "\n".join(lines))[region])
 
 
 def _stripped(lines: Sequence[str]) -> list[str]:

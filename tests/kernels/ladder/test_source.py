@@ -7,7 +7,7 @@ import pytest
 
 import kernels
 from kernels.ladder.expressions import Expression
-from kernels.ladder.source import Code, Diff, lines_of_region, parse
+from kernels.ladder.source import Code, Diff, lines_of_regions, parse
 
 TILE = "#ifndef BM\n#define BM 16\n#endif\n#ifndef BN\n#define BN 8\n#endif\n"
 BARE = f"// Bare\n// block: 32\n{TILE}"
@@ -119,11 +119,9 @@ REGIONS = "// region: a\n1\n  // region: b\n  2\n  // endregion\n3\n// endregion
     ("a", "1\n  // region: b\n  2\n  // endregion\n3"), ("b", "  2"),
 ])  # fmt: skip
 def test_lines_of_a_region(name, inside):
-    first, end = lines_of_region(REGIONS, name)
+    first, end = lines_of_regions("x.cu", REGIONS)[name]
     assert "\n".join(REGIONS.splitlines()[first:end]) == inside
     assert read(f"{BARE}\n{REGIONS}").regions == {"a": "1\n  2\n3", "b": "2"}
-    with pytest.raises(ValueError, match="no region 'c'"):
-        lines_of_region(REGIONS, "c")
 
 
 def test_code_shows_itself():
