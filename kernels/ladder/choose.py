@@ -14,14 +14,7 @@ from anywarp.capability import lacking
 from ..records import Record, Results, results
 from . import model
 from .calls import ON_GPU, Calls
-from .product.layout import (
-    SLICE,
-    TRANSPOSED,
-    WHOLE,
-    can_read,
-    form_of,
-    require_own_elements,
-)
+from .product.layout import SLICE, TRANSPOSED, WHOLE, can_read, form_of, require_own_elements
 from .product.product import Product
 from .running import run
 from .step import Step, advice, is_limit, steps
@@ -132,18 +125,16 @@ class Plan:
 
     def __repr__(self) -> str:
         width = max(len(label) for label, _ in self.ways)
-        rest = len(self.ways) - SHOWN
-        return "\n".join(
-            [
-                "{} x {} x {} on the {}: {}".format(*self.shape, self.where, self.step.label),
-                f"{self.why}; {' '.join(f'{k}={v}' for k, v in self.step.defines.items())}",
-                *(
-                    f"  {label:<{width}}  {'-' if n is None else f'{n:.4g}':>8} {self.unit}"
-                    for label, n in self.ways[:SHOWN]
-                ),
-                *([f"  and {rest} more"] if rest > 0 else []),
-            ]
-        )
+        sides = " x ".join(map(str, self.shape))
+        lines = [
+            f"{sides} on the {self.where}: {self.step.label}",
+            f"{self.why}; {' '.join(f'{k}={v}' for k, v in self.step.defines.items())}",
+        ]
+        for label, n in self.ways[:SHOWN]:
+            lines.append(f"  {label:<{width}}  {'-' if n is None else f'{n:.4g}':>8} {self.unit}")
+        if (rest := len(self.ways) - SHOWN) > 0:
+            lines.append(f"  and {rest} more")
+        return "\n".join(lines)
 
 
 def plan(
@@ -229,7 +220,7 @@ def predicted(asked: Asked, tensor_cores: bool = False) -> list[tuple[Step, floa
     if asked.device is None:
         return []
     on = model.gpu_of(asked.device)
-    labels = model.candidates(on.compute_capability, on.multiprocessors, on.name, tensor_cores)
+    labels = model.candidates(on, tensor_cores)
     trans_a, trans_b = map(bool, _transposed(asked))
     seconds = [
         (way, model.predicted(way.label, *asked.shape, trans_a, trans_b, asked.alignment, on))

@@ -20,6 +20,7 @@ from anywarp import capability, gpu
 
 from .. import records
 from ..analysis.duration import Costs, Tile, Work, microseconds
+from ..analysis.hierarchy import SMS
 from .source import parse
 from .step import Step, step
 
@@ -81,7 +82,7 @@ class Gpu(NamedTuple):
     memory_gbs: float = 0.0  # by clock and width, 10^9 bytes a second; 0 if the driver does not say
 
 
-H200 = Gpu(RECORDED_ON, 132)
+H200 = Gpu(RECORDED_ON, SMS)
 
 
 def gpu_of(device: gpu.Device) -> Gpu:
@@ -176,15 +177,9 @@ def _residents() -> dict[str, dict[str, int]]:
 
 
 @functools.cache
-def candidates(
-    compute_capability: tuple[int, int],
-    multiprocessors: int,
-    name: str = RECORDED_ON,
-    tensor_cores: bool = False,
-) -> tuple[str, ...]:
+def candidates(on: Gpu = H200, tensor_cores: bool = False) -> tuple[str, ...]:
     """The labels among which `predicted` can choose on a GPU. Machine code is reordered for compute
     capability 9.0 alone."""
-    on = Gpu(name, multiprocessors, compute_capability)
     beside = [
         variant
         for variants in others(on).values()

@@ -16,38 +16,36 @@ from kernels.records import Results
 from tests import stand_in
 from tests.stand_in import FakeGpu, cupy_array
 
-H200 = (9, 0), 132
 RECORD = records.model("NVIDIA H200")
 
 
 def test_labels_are_those_of_steps():
-    found = model.candidates(*H200, tensor_cores=True)
+    found = model.candidates(tensor_cores=True)
     assert len(set(found)) == len(found) > 50
     for label in found:
         assert kernels.step(label).label == label
     assert all(label.startswith((model.STEP, *model.OTHERS)) for label in found)
-    without = model.candidates(*H200)
+    without = model.candidates()
     assert set(found) - set(without) == {x for x in found if kernels.step(x).tensor_cores}
     assert "19_machine_code" in without and "21_warpgroups SPLITS=2" in found
 
 
 def test_a_stream_has_as_many_blocks_for_an_sm_on_any_gpu():
-    here, half = (
-        model.candidates(*H200, tensor_cores=True),
-        model.candidates((9, 0), 66, tensor_cores=True),
-    )
+    half = model.candidates(model.Gpu("half of one", 66), tensor_cores=True)
+    here = model.candidates(tensor_cores=True)
     assert "23_skinny" in here and "23_skinny BM=64 BN=64 STAGES=2 STREAM=396" in here
     assert "23_skinny STREAM=66" in half and "23_skinny" not in half
     assert "23_skinny BM=64 BN=64 STAGES=2 STREAM=198 SWAP_AB=1" in half
 
 
 def test_what_an_older_gpu_cannot_do_is_no_candidate():
-    ampere = model.candidates((8, 0), 108)
+    older = model.Gpu("older", 108, (8, 0))
+    ampere = model.candidates(older)
     assert ampere and not any("CLUSTER" in label for label in ampere)
     assert not any(kernels.step(label).file.reordered for label in ampere)
-    assert "20_tensor_cores" in model.candidates((8, 0), 108, tensor_cores=True)
+    assert "20_tensor_cores" in model.candidates(older, tensor_cores=True)
     assert all(model.predicted(label, 300, 300, 300) > 0 for label in ampere)
-    turing = model.candidates((7, 5), 40, tensor_cores=True)
+    turing = model.candidates(model.Gpu("oldest", 40, (7, 5)), tensor_cores=True)
     assert turing and all(label.startswith(model.STEP) for label in turing)
 
 
@@ -63,7 +61,7 @@ def other(of):
 def test_another_gpu_holds_as_many_blocks_as_it_has_room_for(of):
     """Also of a stream, which has no more blocks than places."""
     on = other(of)
-    labels = model.candidates(on.compute_capability, on.multiprocessors, on.name)
+    labels = model.candidates(on)
     differs = set()
     for label in labels:
         tile = model.base(kernels.step(label)).label
@@ -159,7 +157,7 @@ def test_the_choices_on_the_h200_are_those_that_were_timed():
     """All but one, of two ways that are predicted to be as fast."""
     others = []
     for tensor_cores in (False, True):
-        labels = model.candidates(*H200, tensor_cores=tensor_cores)
+        labels = model.candidates(tensor_cores=tensor_cores)
         for row in records.shapes("NVIDIA H200", tensor_cores)["shapes"]:
             shape = row["M"], row["N"], row["K"]
             alignment = 4 if shape[1] % 4 or shape[2] % 4 else 16
@@ -170,7 +168,7 @@ def test_the_choices_on_the_h200_are_those_that_were_timed():
 
 def test_the_alignment_counts_where_it_is_16_and_only_then():
     """For the formula, and for which shapes that were timed are near."""
-    label = model.candidates(*H200)[0]
+    label = model.candidates()[0]
     at = {a: model.predicted(label, 1000, 1000, 1000, alignment=a) for a in (4, 8, 16, 32)}
     assert at[4] == at[8] != at[16] == at[32]
     shape = next(x for x in RECORD["shapes"] if x[1] % 4 == 0)
@@ -183,13 +181,13 @@ def test_the_alignment_counts_where_it_is_16_and_only_then():
     (4096, 4096, 4096, 0.75), (8192, 8192, 8192, 0.7), (1024, 1024, 1024, 0.5),
 ])  # fmt: skip
 def test_large_products_come_near_the_peak(M, N, K, share):
-    best = min(model.predicted(label, M, N, K) for label in model.candidates(*H200))
+    best = min(model.predicted(label, M, N, K) for label in model.candidates())
     assert share < 2 * M * N * K / best / 66e12 < 1
 
 
 def test_few_tiles_and_a_long_k_are_split():
     def chosen(M, N, K):
-        return min(model.candidates(*H200), key=lambda label: model.predicted(label, M, N, K))
+        return min(model.candidates(), key=lambda label: model.predicted(label, M, N, K))
 
     one = kernels.step(chosen(64, 64, 8192))
     assert one.defines["SPLITS"] > 1 or one.defines["STREAM"] > 0
@@ -197,7 +195,7 @@ def test_few_tiles_and_a_long_k_are_split():
 
 
 def test_unaligned_rows_cost_more_and_transposes_have_other_rows():
-    label = model.candidates(*H200)[0]
+    label = model.candidates()[0]
     even = model.predicted(label, 1000, 1000, 1000)
     odd = model.predicted(label, 1000, 1000, 1000, alignment=4)
     assert odd > even
@@ -269,7 +267,7 @@ def chosen(M, N, K, **options):
 def test_sgemm_takes_what_the_model_says(fake):
     best = chosen(64, 64, 8192)
     assert best.id == "18_split_k"
-    seconds = [model.predicted(x, 64, 64, 8192) for x in model.candidates(*H200)]
+    seconds = [model.predicted(x, 64, 64, 8192) for x in model.candidates()]
     assert model.predicted(best.label, 64, 64, 8192) == min(seconds)
 
 
