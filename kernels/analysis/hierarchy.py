@@ -47,14 +47,8 @@ L1 = {  # bytes of an SM, by compute capability
 
 
 def measured(live: Any) -> tuple[Level, ...]:
-    """The four levels of the GPU that `kernels.here.benchmark` has timed.
-
-    Raises ValueError for a compute capability whose L1 is not known here.
-    """
+    """The four levels of the GPU that `kernels.here.benchmark` has timed, one whose L1 is known."""
     facts = live.provenance
-    if facts["compute_capability"] not in L1:
-        known = ", ".join(L1)
-        raise ValueError(f"L1 of {live.gpu} is not known here; known: compute capability {known}")
     sizes = L1[facts["compute_capability"]], facts["l2_bytes"], facts["memory_bytes"]
     fmas = 1000 * live.fma_peak_tflops / 2  # 10^9 a second
     shared, device = (facts["shared_gbs"], "measured"), (live.copy_gbs, "measured")
@@ -65,9 +59,8 @@ def hierarchy() -> tuple[Level, ...]:
     """The four levels of an H200."""
     cycles = SMS * GHZ  # of all SMs, 10^9 a second
     shared, l2 = (cycles * BANKS * BANK_BYTES, "computed"), (L2_GBS, "recorded")
-    return _levels(
-        SMS, cycles * FMAS, (L1["9.0"], L2, DEVICE), shared, l2, (DEVICE_GBS, "data sheet")
-    )
+    sizes, device = (L1["9.0"], L2, DEVICE), (DEVICE_GBS, "data sheet")
+    return _levels(SMS, cycles * FMAS, sizes, shared, l2, device)
 
 
 def _levels(

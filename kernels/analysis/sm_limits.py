@@ -8,6 +8,8 @@ from anywarp.analysis import LANES, SCHEDULERS
 from anywarp.trace import Trace
 from anywarp.trace.metrics import CYCLES_ACTIVE, EXECUTED, FFMA, PIPE, TAGS
 
+from .hierarchy import SMS
+
 LIMITS = DATA, TAG, ISSUE, FMA = "data stage", "tag stage", "issue slots", "FMAs"
 
 
@@ -28,6 +30,6 @@ def limits(counted: Mapping[str, float], trace: Trace) -> dict[str, float]:
     }
 
 
-def cycles(counted: Mapping[str, float], multiprocessors: int) -> float:
-    """The cycles that an SM took for a multiply-add of a warp."""
+def cycles(counted: Mapping[str, float], multiprocessors: int = SMS) -> float:
+    """The cycles that an SM, of an H200 or H100 unless said, took for a multiply-add of a warp."""
     return counted[CYCLES_ACTIVE] * multiprocessors / (counted[FFMA] / LANES)

@@ -9,7 +9,6 @@ from typing import Any
 from anywarp.analysis import LANES, LINE_BYTES
 from anywarp.trace.metrics import ISSUE_ACTIVE, REASONS, SAMPLED, STALLED
 
-from .hierarchy import SMS
 from .sm_limits import cycles as cycles_of_sm
 
 LEAST = 0.02  # of the whole: a reason that has less in all columns is one of the others
@@ -28,7 +27,7 @@ def scheduler_cycles(metrics: Mapping[str, float], per_fma: bool = False) -> Cyc
     step without samples, as all warps wait, which is another thing where most cycles issue.
     """
     issued = metrics[ISSUE_ACTIVE] / 100
-    whole = cycles_of_sm(metrics, SMS) if per_fma else 1.0
+    whole = cycles_of_sm(metrics) if per_fma else 1.0
     sampled = any(SAMPLED.format(x) in metrics for x in REASONS)
     name = SAMPLED if sampled else STALLED
     waits = {x: metrics.get(name.format(x), 0) for x in REASONS if "selected" not in x}

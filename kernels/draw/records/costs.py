@@ -15,7 +15,7 @@ from anywarp.trace.metrics import EXECUTED, FFMA, PIPE
 from ...analysis import sm_limits
 from ...analysis.waiting import UNITS, compared, in_words
 from ...ladder.step import Step
-from ...records import RECORDED_ON, counters, results, stalls
+from ...records import RECORDED_ON, counters, stalls
 from ...records.table import html_table, table as text_table
 from .plots import label_of
 
@@ -68,14 +68,13 @@ def costs(steps: Steps, size: int = 256, predicted: Sequence[float] = ()) -> Tab
     names = sorted({part for each in parts.values() for part in each}, key=_order)
     known, waited = counters(RECORDED_ON), stalls(RECORDED_ON)
     counted = known["steps"] if known["size"] == size else {}
-    sms = results(RECORDED_ON).provenance["multiprocessors"]
     rows = [(name, *(parts[step][name] for step in named)) for name in names]
     rows += [("all, predicted", *map(float, predicted))] if predicted else []
     rows.append(("all, counted", *(sum(parts[step].values()) for step in named)))
     seen = [counted.get(step.label) for step in named]
     rows.append(("measured", *(x and x[PIPE] * LANES / x[FFMA] for x in seen)))
     taken = [waited["steps"].get(step.label) for step in named]
-    cycles = [record and sm_limits.cycles(record, sms) for record in taken]
+    cycles = (record and sm_limits.cycles(record) for record in taken)
     rows.append((f"cycles of an SM, at {waited['size']}", *cycles))
     return table(
         ("wavefronts for each FMA", *named.values()),
@@ -88,7 +87,6 @@ def instructions(steps: Steps) -> Table:
     """Machine instructions of the main loop for each FMA, by kind; the cycles in which the four
     schedulers can issue them; and what an H200 executed and took, as in `kernels.stalls`."""
     named, waited = _named(steps), stalls(RECORDED_ON)
-    sms = results(RECORDED_ON).provenance["multiprocessors"]
     loops = {step: Counter(machine_loop(step.kernel)) for step in named}
     kinds = sorted(
         {kind for loop in loops.values() for kind in loop},
@@ -101,7 +99,7 @@ def instructions(steps: Steps) -> Table:
         ("executed by the kernel", *(x and x[EXECUTED] * LANES / x[FFMA] for x in taken)),
         ("a quarter: issue cycles", *(
             x and x[EXECUTED] * LANES / x[FFMA] / SCHEDULERS for x in taken)),
-        ("cycles of an SM", *(x and sm_limits.cycles(x, sms) for x in taken)),
+        ("cycles of an SM", *(x and sm_limits.cycles(x) for x in taken)),
     ]  # fmt: skip
     return table(
         ("instructions for each FMA", *named.values()),

@@ -28,14 +28,13 @@ def limits(steps: Sequence[Step]) -> Figure:
     each multiply-add of a warp, a line from the largest to what it took, and their ratio. Raises
     KeyError for a step whose counters were not recorded."""
     record = stalls(RECORDED_ON)
-    sms = results(RECORDED_ON).provenance["multiprocessors"]
     words, named, longest = [], set[str](), 1.0
     with style() as plt:
         width = plt.rcParams["figure.figsize"][0]
         fig, ax = plt.subplots(figsize=(width, 1.5 + 0.4 * len(steps)))
         for y, step in enumerate(steps):
             counted = record["steps"][step.label]
-            taken = bounds.cycles(counted, sms)
+            taken = bounds.cycles(counted)
             each = bounds.limits(counted, step.trace(*TRACED, keep=()))
             for name, value in each.items():
                 marker, colour, lower = LOOKS[name]

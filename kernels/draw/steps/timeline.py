@@ -13,6 +13,7 @@ from anywarp.sass import decode, tile_words
 from anywarp.trace import metrics
 
 from ...analysis import sm_limits
+from ...analysis.hierarchy import SMS
 from ...analysis.issue import BARRIER, LATER, LOAD, SHARED, SHARED_LOAD, STORE, Pipe, Warp, issue
 from ...ladder.step import Step, step as step_of
 from ...records import RECORDED_ON, results as recorded, stalls
@@ -104,13 +105,12 @@ def _panel(step: Step, blocks: int, latency: int) -> _Panel:
 def _recorded(step: Step, blocks: int, fmas: int) -> float | None:
     """Cycles of an SM for a tile of so many multiply-adds, as recorded on an H200; None if not."""
     results = recorded(RECORDED_ON)
-    sms = results.provenance["multiprocessors"]
     if blocks == step.occupancy().blocks:  # while the SM has warps: a last wave is not full
         counted = stalls(RECORDED_ON)["steps"].get(step.label)
-        return sm_limits.cycles(counted, sms) * fmas / LANES if counted else None
+        return sm_limits.cycles(counted) * fmas / LANES if counted else None
     BM, BN, BK = (step.defines[name] for name in ("BM", "BN", "BK"))
     records = [results.find(step, n) for n in LONE]
-    if blocks != 1 or LONE[1] ** 2 > BM * BN * sms or not all(records):
+    if blocks != 1 or LONE[1] ** 2 > BM * BN * SMS or not all(records):
         return None
     few, more = (1e3 * r.ms * (r.sm_clock_mhz or math.nan) for r in records if r)
     return (more - few) / ((LONE[1] - LONE[0]) / BK)
