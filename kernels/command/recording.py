@@ -13,7 +13,7 @@ from ..ladder.step import steps
 from ..measure import profiling
 from ..measure.provenance import begun
 from ..records import BITS, write
-from .words import able, chosen, command, cube, json_alone, option
+from .words import able, chosen, command, cube, json_alone, option, show
 
 BITS_SHAPES = ((64, 64, 64), (256, 256, 256), (128, 384, 256), (67, 71, 73))
 
@@ -24,18 +24,13 @@ def run_profile(options: argparse.Namespace) -> int:
     record, usual = (profiling.stalls, 4096) if options.stalls else (profiling.profile, 256)
     size = options.size or usual
     recorded = record(asked, size, options.output)
-    if options.json:
-        print(json.dumps(recorded, indent=2))
-        return 0
-    names = (
-        profiling.label_of(profiled, launch.kernel)
-        for profiled in asked
-        for launch in profiled.launches(size, size, size)
-    )
-    for label in names:
-        print(f"{label}, {size}")
-        for name, count in sorted(recorded["steps"][label].items()):
-            print(f"{count:15,}  {name}")
+    lines = []
+    for profiled in asked:
+        for launch in profiled.launches(size, size, size):
+            label = profiling.label_of(profiled, launch.kernel)
+            counts = sorted(recorded["steps"][label].items())
+            lines += [f"{label}, {size}", *(f"{count:15,}  {name}" for name, count in counts)]
+    show(options, recorded, "\n".join(lines))
     return 0
 
 

@@ -78,10 +78,8 @@ def _plan(options: argparse.Namespace) -> Iterator[Run]:
     for variant in with_variants(named) if options.variants else named:
         changed = variant.define(**defines)
         for M, N, K in [shape] if shape else shapes(changed):
-            yield (
-                f"{changed.label} M = {M}, N = {N}, K = {K}",
-                partial(changed.sanitize, M, N, K),
-            )
+            title = f"{changed.label} M = {M}, N = {N}, K = {K}"
+            yield title, partial(changed.sanitize, M, N, K)
 
 
 def _names_a_step(word: str) -> bool:
@@ -106,20 +104,14 @@ def _file(options: argparse.Namespace) -> Run:
         raise ValueError("one file at a time, and no steps beside it")
     if options.variants:
         raise ValueError("--variants goes with steps, not with a file FILE.cu")
-    missing = [
-        flag for flag in ("kernel", "grid", "block", "args") if getattr(options, flag) is None
-    ]
-    if missing:
+    needed = ("kernel", "grid", "block", "args")
+    if missing := [flag for flag in needed if getattr(options, flag) is None]:
         raise ValueError("a file needs " + ", ".join(f"--{flag}" for flag in missing))
     path = Path(options.targets[0])
     stream = np.random.RandomState(0)
-    args: list[Any] = []
-    uninitialised = []
-    for n, text in enumerate(options.args):
-        value, unwritten = parse_argument(text, stream)
-        args.append(value)
-        if unwritten:
-            uninitialised.append(n)
+    parsed = [parse_argument(text, stream) for text in options.args]
+    args = [value for value, _ in parsed]
+    uninitialised = [n for n, (_, unwritten) in enumerate(parsed) if unwritten]
     try:
         source = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:

@@ -13,7 +13,7 @@ from ..ladder.step import step
 from ..measure import bench, splits, tune
 from ..records import TUNE, sides
 from . import shapes
-from .words import SIDES, chosen, command, lacking, option
+from .words import SIDES, chosen, command, lacking, option, usage
 
 
 def run_bench(options: argparse.Namespace) -> int:
@@ -32,16 +32,14 @@ def run_tune(options: argparse.Namespace) -> int:
     """Search the tiles, fit the model, and save what was measured."""
     gpu.require()
     products = [sides(size) for size in options.sizes or ()]
-    try:
+    with usage(options):
         asked = [step(name).id for name in options.steps] or [*SPACES, model.STEP]
         every = [way for name in asked if name != model.STEP for way in candidates(name)]
-    except ValueError as error:
-        options.parser.error(str(error))
     if every and model.STEP in asked and options.output:
         options.parser.error(f"{model.STEP} has a record of its own: give --output to one of both")
     if options.json and not every:
         options.parser.error(f"--json goes with {', '.join(SPACES)}, not {model.STEP} alone")
-    try:
+    with usage(options):
         if every:
             able = [way for way in every if lacking(way) is None]
             if not able and model.STEP in asked and not options.steps:
@@ -52,8 +50,6 @@ def run_tune(options: argparse.Namespace) -> int:
         if model.STEP in asked:
             path = splits.record(products, options.output, options.jobs)
             print(f"the model by which sgemm chooses is in {path}", file=sys.stderr)
-    except ValueError as error:
-        options.parser.error(str(error))
     return 0
 
 
@@ -72,6 +68,7 @@ BENCH = command(
 SEARCHED = f"of {', '.join(SPACES)} and {model.STEP}, of which sgemm chooses; all if none"
 USUAL = f"{' '.join(map(str, tune.SIZES))}; of {model.STEP}, many shapes drawn at random"
 SAVED = f"save what is measured here, beside what is there; default: GPU/{TUNE} in your folder"
+JOBS = "compilers side by side; default: one for each core"
 TUNING = command(
     run_tune,
     "tune",
@@ -79,11 +76,6 @@ TUNING = command(
     option("steps", type=str, help=SEARCHED),
     option("--sizes", help=f"{SIDES}; default: {USUAL}"),
     option("--output", help=SAVED),
-    option(
-        "--jobs",
-        type=shapes.size,
-        metavar="N",
-        help="compilers side by side; default: one for each core",
-    ),
+    option("--jobs", type=shapes.size, metavar="N", help=JOBS),
     "--json",
 )
