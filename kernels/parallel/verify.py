@@ -83,44 +83,34 @@ def _follow(schedule: Schedule, scales: bool) -> set[tuple[int, Block]]:
     for number, now in enumerate(schedule.rounds):
         arriving: set[tuple[int, Block]] = set()
         computing: dict[tuple[int, Block], LocalProduct] = {}
-        for transfer in now.transfers:
-            for rank in (transfer.source, *transfer.targets):
+        for block, source, targets in now.transfers:
+            for rank in (source, *targets):
                 _require_rank(schedule, rank, number)
-            if not has(transfer.source, transfer.block):
-                raise ScheduleError(
-                    f"round {number}: {_name(transfer.source)} sends {transfer.block}, which it "
-                    "does not have"
-                )
-            for target in transfer.targets:
-                if (target, transfer.block) in arriving or target == transfer.source:
-                    raise ScheduleError(
-                        f"round {number}: {_name(target)} receives {transfer.block} twice, or "
-                        "from itself"
-                    )
-                arriving.add((target, transfer.block))
+            if not has(source, block):
+                raise _fault(number, source, f"sends {block}, which it does not have")
+            for target in targets:
+                if (target, block) in arriving or target == source:
+                    raise _fault(number, target, f"receives {block} twice, or from itself")
+                arriving.add((target, block))
         for product in now.products:
             _product(schedule, product, number, has)
-            key = product.rank, product.c
-            if product.first == (key in begun or key in computing):
-                raise ScheduleError(
-                    f"round {number}: {_name(product.rank)} computes {product.c}, and `first` is "
-                    f"{product.first}"
-                )
-            if scales and product.first and key not in held and not at_home(schedule, *key):
-                raise ScheduleError(
-                    f"round {number}: {_name(product.rank)} scales {product.c}, which it has not "
-                    "been sent"
-                )
-            computing[key] = product
-        for transfer in now.transfers:
-            if (transfer.source, transfer.block) in computing:
-                raise ScheduleError(
-                    f"round {number}: {_name(transfer.source)} sends {transfer.block} while it "
-                    "computes it"
-                )
+            rank, c, first = product.rank, product.c, product.first
+            if first == ((rank, c) in begun or (rank, c) in computing):
+                raise _fault(number, rank, f"computes {c}, and `first` is {first}")
+            if scales and first and (rank, c) not in held and not at_home(schedule, rank, c):
+                raise _fault(number, rank, f"scales {c}, which it has not been sent")
+            computing[rank, c] = product
+        for block, source, _ in now.transfers:
+            if (source, block) in computing:
+                raise _fault(number, source, f"sends {block} while it computes it")
         held |= arriving
         begun |= computing
     return held
+
+
+def _fault(number: int, rank: int, words: str) -> ScheduleError:
+    """What a rank does wrong in a round."""
+    return ScheduleError(f"round {number}: {_name(rank)} {words}")
 
 
 def _given(schedule: Schedule, rank: int, block: Block) -> bool:
@@ -137,17 +127,16 @@ def _require_rank(schedule: Schedule, rank: int, number: int) -> None:
 def _product(schedule: Schedule, product: LocalProduct, number: int, has: Has) -> None:
     """Raise unless a rank can multiply these blocks in this round."""
     rank, a, b, c, _ = product
-    where = f"round {number}: {_name(rank)}"
     _require_rank(schedule, rank, number)
     if rank == HOST:
-        raise ScheduleError(f"{where} multiplies, which it cannot")
+        raise _fault(number, rank, "multiplies, which it cannot")
     for block in (a, b):
         if not has(rank, block):
-            raise ScheduleError(f"{where} multiplies with {block}, which it does not have")
+            raise _fault(number, rank, f"multiplies with {block}, which it does not have")
     if (a.matrix, b.matrix, c.matrix) != ("A", "B", "C"):
-        raise ScheduleError(f"{where} multiplies {a} and {b} into {c}")
+        raise _fault(number, rank, f"multiplies {a} and {b} into {c}")
     if a.columns != b.rows or c.rows != a.rows or c.columns != b.columns:
-        raise ScheduleError(f"{where} multiplies {a} and {b}, which do not give {c}")
+        raise _fault(number, rank, f"multiplies {a} and {b}, which do not give {c}")
 
 
 def _sums(schedule: Schedule) -> dict[Block, int]:
