@@ -23,7 +23,7 @@ from pathlib import Path
 
 import live
 import nbformat
-from notebooks import ROOT, notebooks
+from notebooks import ROOT, execute, notebooks
 
 sys.path.insert(0, str(ROOT))
 import kernels
@@ -59,11 +59,8 @@ def with_solutions(nb: nbformat.NotebookNode, tries: list[list]) -> nbformat.Not
 
 def run(path: Path) -> None:
     """Execute a notebook. Raises nbclient.exceptions.CellExecutionError when a cell fails."""
-    from nbclient import NotebookClient
-
-    nb = with_solutions(nbformat.read(path, as_version=4), TRIES.get(path.stem, []))
-    where = {"metadata": {"path": str(path.parent)}}
-    NotebookClient(nb, timeout=300, kernel_name="python3", resources=where).execute()
+    nb = nbformat.read(path, as_version=4)
+    execute(with_solutions(nb, TRIES.get(path.stem, [])), path.parent)
 
 
 def compile_steps() -> None:

@@ -77,23 +77,27 @@ def executed(path: Path) -> nbformat.NotebookNode:
 
     Raises nbclient.exceptions.CellExecutionError when a cell fails.
     """
-    from nbclient import NotebookClient
-
-    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     nb = nbformat.read(path, as_version=4)
     set_first_cell(nb)
     fold(nb)
-    where = {"metadata": {"path": str(path.parent)}}
+    execute(nb, path.parent)
+    nb.metadata = nbformat.from_dict(METADATA)  # no version of Python: diffs show content only
+    return nb
+
+
+def execute(nb: nbformat.NotebookNode, folder: Path) -> None:
+    """Run the cells of `nb` in a folder, as on a machine without a GPU; raises as `executed`."""
+    from nbclient import NotebookClient
+
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     NotebookClient(
         nb,
         timeout=300,
         kernel_name="python3",
-        resources=where,
+        resources={"metadata": {"path": str(folder)}},
         record_timing=False,
         coalesce_streams=True,  # what was printed is one output, however long it took
     ).execute()
-    nb.metadata = nbformat.from_dict(METADATA)  # no version of Python: diffs show content only
-    return nb
 
 
 def run(path: Path) -> None:
