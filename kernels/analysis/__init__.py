@@ -5,13 +5,7 @@ Pure functions on addresses, code, counts and records; none needs a GPU.
 
 from anywarp import analysis
 from anywarp.analysis import *  # noqa: F403
-from anywarp.sass import (
-    hot_words,
-    machine_loop,
-    operand_cycles,
-    thread_index_reads,
-    timeline,
-)
+from anywarp.sass import hot_words, machine_loop, operand_cycles, thread_index_reads, timeline
 
 from .roofline import (
     Placement,

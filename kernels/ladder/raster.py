@@ -42,12 +42,8 @@ def waves(blocks: np.ndarray, slots: int) -> list[np.ndarray]:
 def bytes_read(step: Step, M: int, N: int, K: int, slots: int) -> int:
     """What blocks read of A and B, if those of a wave share each row and each column of tiles that
     they have in common, and waves share nothing."""
-    rows = columns = 0
+    BM, BN, read = step.defines["BM"], step.defines["BN"], 0
     for wave in waves(places(step, M, N), slots):
-        rows += sum(
-            min(step.defines["BM"], M - row * step.defines["BM"]) for row in set(wave[:, 0])
-        )
-        columns += sum(
-            min(step.defines["BN"], N - col * step.defines["BN"]) for col in set(wave[:, 1])
-        )
-    return int(4 * K * (rows + columns))
+        read += sum(min(BM, M - row * BM) for row in set(wave[:, 0]))
+        read += sum(min(BN, N - col * BN) for col in set(wave[:, 1]))
+    return int(4 * K * read)

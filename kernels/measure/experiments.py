@@ -55,9 +55,6 @@ class Patched:
     def kernel(self) -> Rewritten:
         return self.kernels[self.step.kernel.name]
 
-    def cubin(self, arch: str) -> bytes:
-        return self.kernel.cubin(arch)
-
     def __getattr__(self, name: str) -> Any:
         return getattr(self.step, name)
 

@@ -18,6 +18,7 @@ COSTS = {"launch": 2.5, "gbs": 3000.0, "reduce": 2.0, "part": 0.05, "rank": 0.1,
 PACKING = 0.91  # clusters of 2 to 8 on an H200; a fraction of SMs is no smooth parameter
 OUTLIER = 0.15  # errors beyond this share count less than their squares
 STEP = 1e-4  # of a logarithm, for derivatives
+ROUNDS = 60  # of a search, at most
 
 
 class Timing(NamedTuple):
@@ -51,9 +52,8 @@ def fit(
     measured = np.log([timing.us for timing in timings])
     macs = known["BM"] * known["BN"] * known["BK"]
     first = [START | {"latency": 0.02 * k, "step": m / 2e5} for k, m in zip(known["BK"], macs)]
-    begin = [costs_of[key] for key in of_tile for costs_of in first] + [
-        COSTS[key] for key in of_gpu
-    ]
+    begin = [costs_of[key] for key in of_tile for costs_of in first]
+    begin += [COSTS[key] for key in of_gpu]
 
     def unpacked(logs: np.ndarray) -> tuple[dict[str, np.ndarray], Costs]:
         values = np.exp(logs)
@@ -82,13 +82,11 @@ def fit(
     return tiles, fitted, float(np.sqrt(np.mean(errors(best) ** 2)))
 
 
-def least_squares(
-    errors: Callable[[np.ndarray], np.ndarray], begin: np.ndarray, rounds: int = 60
-) -> np.ndarray:
+def least_squares(errors: Callable[[np.ndarray], np.ndarray], begin: np.ndarray) -> np.ndarray:
     """Where the errors are least, by Levenberg and Marquardt; large ones count linearly."""
     now: np.ndarray = begin
     residuals, damping = errors(begin), 1e-2
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         slopes = np.stack(
             [(errors(now + STEP * unit) - residuals) / STEP for unit in np.eye(len(now))], axis=1
         )

@@ -34,15 +34,10 @@ def provenance(**more: Any) -> dict[str, Any]:
 def begun(name: str, output: Path | None) -> tuple[Path, dict[str, Any] | None]:
     """Where a record of this GPU is to be written, by default in the user's folder, and what is
     there already: in that file or, unless it was named, wherever it is looked up."""
-    path = there = output
-    if path is None:
-        gpu_name = gpu.device().name
-        path = there = own_path(gpu_name, name)
-        if not path.is_file():
-            there = recorded_path(gpu_name, name)
-    if there is None or not there.is_file():
-        return path, None
-    return path, json.loads(there.read_text(encoding="utf-8"))
+    path = there = output or own_path(gpu.device().name, name)
+    if output is None and not path.is_file():
+        there = recorded_path(gpu.device().name, name)
+    return path, json.loads(there.read_text(encoding="utf-8")) if there.is_file() else None
 
 
 def commit() -> str | None:

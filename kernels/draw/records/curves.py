@@ -144,20 +144,14 @@ def scaling(
             ax.plot(*zip(*curve), line, color=colour, label=label)
         for marker, name in zip("os^Dv", dict.fromkeys(name for name, *_ in points)):
             own = [(ranks, share) for of, ranks, share in points if of == name]
-            look: dict[str, Any] = {
-                "color": INK,
-                "fillstyle": "none",
-                "linestyle": "",
-                "markersize": 7,
-            }
+            look: dict[str, Any] = dict(color=INK, fillstyle="none", linestyle="", markersize=7)
             ax.plot(*zip(*own), marker, label=f"{name}, measured", **look)
         ax.axhline(HALF, color=INK, linewidth=0.9, linestyle=":")
         ticks = sorted({ranks for curve in curves.values() for ranks, _ in curve})
         log2_axis(ax, ticks, "GPUs", most=7)
         ax.set_ylim(0, 1.05)
         ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25%", "50%", "75%", "100%"])
-        ax.set_ylabel("share of linear")
-        grid(ax)
+        _axes(ax, "share of linear")
         ax.legend(loc="lower left", frameon=False)
     words = [
         f"{label}: {curve[0][1]:.1%} at {curve[0][0]} to {curve[-1][1]:.1%} at {curve[-1][0]}"

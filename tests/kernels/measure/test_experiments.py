@@ -79,7 +79,7 @@ def test_edits_change_the_machine_code():
 def test_without_reuse():
     step = kernels.step("14")
     before = step.kernel.cubin("sm_90")
-    after = experiments.Patched(step, "no reuse", experiments.without_reuse).cubin("sm_90")
+    after = experiments.Patched(step, "no reuse", experiments.without_reuse).kernel.cubin("sm_90")
     assert len(before) == len(after)
     old, new = elf.words(before), elf.words(after)
     assert new == [word & ~(0xF << 122) for word in old]
