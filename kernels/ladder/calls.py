@@ -70,10 +70,6 @@ class Calls:
     def __init__(self) -> None:
         self._known: dict[Any, Known] = {}
 
-    def forget(self) -> None:
-        """As if there had been no calls."""
-        self._known.clear()
-
     def again(self, A: Any, B: Any, C: Any, alpha: float, beta: float) -> Any:
         """Queue C = alpha A B + beta C if there was such a product before, and return C, a new
         matrix if it is None; None if there was not."""

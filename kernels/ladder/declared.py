@@ -91,7 +91,7 @@ class Declared:
     @functools.cached_property
     def block(self) -> tuple[int, ...]:
         """Threads of a block of `sgemm` along x, y, z."""
-        return sizes(self.file.block(self.defines))
+        return sizes(self.file.sgemm.block(self.defines))
 
     @property
     def shared_mem(self) -> int:

@@ -28,7 +28,8 @@ from .expressions import Expression
 SYMBOL = "sgemm"  # the kernel that every step has, which multiplies
 SIDES = ("M", "N", "K")
 PARAMETERS = (*SIDES, "alpha", "A", "B", "beta", "C")  # of a kernel, and what follows
-TILES = "((N + BN - 1) // BN, (M + BM - 1) // BM)"  # a block for each tile of C, columns along x
+# a block for each tile of C, columns along x
+TILES = Expression("((N + BN - 1) // BN, (M + BM - 1) // BM)")
 FORM = "pack(grid=(M // BM, K), block=256), with shared=… and when=… where they are needed"
 
 
@@ -61,11 +62,6 @@ class Planned(NamedTuple):
     grid: tuple[int, ...]  # x first
     block: tuple[int, ...]
     shared: int  # bytes of dynamic shared memory
-
-
-def tiles(block: Expression, shared: Expression) -> Launch:
-    """The launch of a file of one kernel."""
-    return Launch(SYMBOL, Expression(TILES), block, shared)
 
 
 def read(text: str, defines: Collection[str]) -> Launch:

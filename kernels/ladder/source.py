@@ -106,15 +106,10 @@ class Source:
         """What the kernels need with these values of the defines."""
         return [asked for asked, name in self.capabilities if not name or defines[name]][-1]
 
-    @property
-    def block(self) -> Expression:
-        """Threads of a block of that kernel."""
-        return self.sgemm.block
-
     def launch_lines(self) -> dict[str, list[str]]:
         """The directives that say what is launched and what the kernels take, by name."""
         texts = [launch.text for launch in self.launches if launch.text]
-        lines = {"launch": texts} if texts else {"block": [self.block.text]}
+        lines = {"launch": texts} if texts else {"block": [self.sgemm.block.text]}
         if not texts and self.sgemm.shared.text != NONE.text:
             lines["shared"] = [self.sgemm.shared.text]
         if self.arguments:
@@ -226,7 +221,7 @@ def _launches(
             f"{filename} lacks a line such as '// block: (BN, BM)', or '// launch: …' for each of "
             "its kernels"
         )
-    return (launches.tiles(block, shared or NONE),)
+    return (Launch(SYMBOL, launches.TILES, block, shared or NONE),)
 
 
 def known(step: str, defines: Mapping[str, int], changes: dict[str, int]) -> dict[str, int]:

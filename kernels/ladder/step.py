@@ -17,14 +17,7 @@ from anywarp.sanitizer import merged
 from anywarp.testing import Counted
 from anywarp.trace import Pipeline, trace as trace_entry
 
-from .attempt import (
-    Attempt,
-    attempted,
-    require_clean,
-    require_compiled,
-    require_shape,
-    small_shape,
-)
+from .attempt import Attempt, attempted, require_clean, require_compiled, require_shape, small_shape
 from .calls import ON_GPU, Calls
 from .check import Report, check
 from .compiled import Compiled

@@ -188,11 +188,8 @@ class Results:
         how = "recorded" if self.recorded else "measured"
         lines = [
             f"{self.gpu}, {how} {self.date}: FMA peak {self.fma_peak_tflops:.1f} TFLOPS, "
-            f"copy {self.copy_gbs:.0f} GB/s",
-            "",
+            f"copy {self.copy_gbs:.0f} GB/s"
         ]
-        if not self.records:
-            return "\n".join([lines[0], *(f"left out: {reason}" for reason in self.left_out)])
         cells = [("step", "M x N x K", "TFLOPS", "p10 to p90", "of cuBLAS")]
         for name in dict.fromkeys(r.step for r in self.records):
             for r in self.select(name):
@@ -201,7 +198,8 @@ class Results:
                 spread = f"{r.tflops_p10:.3g} to {r.tflops_p90:.3g}"
                 of_cublas = "-" if share is None else f"{share:.1%}"
                 cells.append((r.step, shape, f"{r.tflops:.3g}", spread, of_cublas))
-        lines.append(table(cells, "<>>>>", least=(22, 18, 7, 15, 9)))
+        if self.records:
+            lines += ["", table(cells, "<>>>>", least=(22, 18, 7, 15, 9))]
         return "\n".join([*lines, *(f"left out: {reason}" for reason in self.left_out)])
 
     def to_json(self) -> str:

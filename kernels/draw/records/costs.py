@@ -94,13 +94,13 @@ def instructions(steps: Steps) -> Table:
     )
     taken = [waited["steps"].get(step.label) for step in named]
     rows = [(kind, *(loop[kind] / loop["fma"] for loop in loops.values())) for kind in kinds]
+    executed = [x and x[EXECUTED] * LANES / x[FFMA] for x in taken]
     rows += [
         ("all of the loop", *(loop.total() / loop["fma"] for loop in loops.values())),
-        ("executed by the kernel", *(x and x[EXECUTED] * LANES / x[FFMA] for x in taken)),
-        ("a quarter: issue cycles", *(
-            x and x[EXECUTED] * LANES / x[FFMA] / SCHEDULERS for x in taken)),
+        ("executed by the kernel", *executed),
+        ("a quarter: issue cycles", *(x and x / SCHEDULERS for x in executed)),
         ("cycles of an SM", *(x and sm_limits.cycles(x) for x in taken)),
-    ]  # fmt: skip
+    ]
     return table(
         ("instructions for each FMA", *named.values()),
         *(_digits(row) for row in rows),

@@ -72,14 +72,9 @@ def memory_of(x: np.ndarray) -> np.ndarray:
         return x
     if x.flags.f_contiguous:
         return x.T
-    transposed = pitch_of(x) is None
-    rows, columns = x.shape[::-1] if transposed else x.shape
-    pitch = pitch_of(x, transposed)
-    assert pitch is not None, "only such matrices come here"
-    size = (rows - 1) * pitch + columns
-    return np.lib.stride_tricks.as_strided(
-        x, (size,), (ITEM,), subok=True, writeable=x.flags.writeable
-    )
+    assert form_of(x) != OTHER, "only such matrices come here"
+    size, writeable = (extent(x) // ITEM,), x.flags.writeable
+    return np.lib.stride_tricks.as_strided(x, size, (ITEM,), subok=True, writeable=writeable)
 
 
 def to_read(x: np.ndarray, written: np.ndarray) -> np.ndarray:

@@ -75,7 +75,7 @@ def test_directives():
 def test_a_whole_source():
     source = "\n" + kernels.step("03_coalesced").source.replace("// block: (BN, BM)\n", "")
     mine = SIX.edit(source=source)
-    assert mine.file.block == SIX.file.block and mine.requires == ()
+    assert mine.file.sgemm.block == SIX.file.sgemm.block and mine.requires == ()
     assert mine.defines == {"BM": 16, "BN": 64} and mine.title.startswith("Coalesced")
     assert mine.check("interpreter").rows
     other = SIX.edit(source=source, block="(BN, BM, 1)")

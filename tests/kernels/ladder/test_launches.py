@@ -47,7 +47,7 @@ def test_several_launches_in_order():
         Planned("reduce", (8,), (8, 1, 2), 0),
     )
     assert one.arguments == ("ldc", "workspace") and one.workspace(SIDES) == 4608
-    assert one.block({"BM": 16, "BN": 8}) == 128
+    assert one.sgemm.block({"BM": 16, "BN": 8}) == 128
 
 
 def test_what_is_left_out():
@@ -129,9 +129,8 @@ def test_limits_of_the_grid():
     assert one.broken(65535 * 16 + 1, 8, 4) == "(M + BM - 1) // BM <= 65535"
     conditional = read("reduce(grid=(1, N), block=32, when=K > 1)", ())
     assert [limit.text for limit in conditional.limits()] == ["not (K > 1) or N <= 65535"]
-    assert launches.tiles(one.file.block, one.file.workspace).limits()[0].text == (
-        "(M + BM - 1) // BM <= 65535"
-    )
+    usual = launches.Launch("sgemm", launches.TILES, one.file.sgemm.block)
+    assert [limit.text for limit in usual.limits()] == ["(M + BM - 1) // BM <= 65535"]
 
 
 def test_options_of_ptxas():

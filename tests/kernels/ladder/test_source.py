@@ -20,7 +20,7 @@ def read(text):
 def test_defaults_of_the_directives():
     bare = read(f"{BARE}int a;\n// requires: late\n")
     assert (bare.title, bare.header) == ("Bare", "Bare\nblock: 32\n")
-    assert bare.block({}) == 32 and bare.requires == bare.variants == ()
+    assert bare.sgemm.block({}) == 32 and bare.requires == bare.variants == ()
     assert (bare.compute_capability({}), bare.alignment) == ((5, 0), 4)
     assert not bare.tensor_cores
     assert read(BARE.replace("// block", "// tensor cores: yes\n// block")).tensor_cores
@@ -81,7 +81,7 @@ def test_after_the_first_directive_all_lines_are_directives():
     with pytest.raises(ValueError, match=r"07_it\.cu:3: there is no directive 'requires M % BM"):
         read(BARE.replace("32\n", "32\n// requires M % BM == 0\n", 1))
     prose = "// As the text says: it is so. Look at the alignment: all is well.\n"
-    assert read(BARE.replace("// block", f"{prose}//\n// block")).block({}) == 32
+    assert read(BARE.replace("// block", f"{prose}//\n// block")).sgemm.block({}) == 32
 
 
 def test_a_directive_goes_on_in_indented_lines():
