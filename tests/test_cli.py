@@ -452,6 +452,7 @@ def test_profile(capsys, monkeypatch, text):
     monkeypatch.setattr(
         recording.profiling, "profile", lambda steps, size, output: sizes.append(size) or counts
     )
-    assert "1,234  a.sum" in printed(capsys, "profile", "02", "--size", text)
+    lines = printed(capsys, "profile", "02", "--size", text).splitlines()
+    assert lines == ["02_naive, 64", f"{'1,234':>15}  a.sum"]
     assert printed(capsys, "profile", "02", "--json") == counts
     assert sizes == [64, 256]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import types
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -78,6 +79,7 @@ def test_results_print_as_a_table():
     assert lines[3].split() == "02_naive 1000 x 1000 x 1000 1 0.5 to 2 50.0%".split()
     assert lines[4].split()[-1] == "100.0%"
     assert lines[-1] == "left out: 03_x at 1 x 1 x 1: it requires K % 4 == 0"
+    assert repr(replace(found, records=())).splitlines() == [lines[0], lines[-1]]
     long = "06_bank_conflicts PAD=1 TRANSPOSED=1"
     lines = repr(Results(PROVENANCE, 65.25, 4321.0, (record(), record(long)))).splitlines()
     assert len({len(line) for line in lines[2:]}) == 1 and lines[4].startswith(f"{long} ")

@@ -43,6 +43,11 @@ def test_the_first_wave_takes_these_tiles():
         assert f"GROUP = {step.defines['GROUP']}: {words}" in caption
 
 
+def test_tiles_at_the_edges_read_less():
+    """Of one wave: each row of A once, and each column of B."""
+    assert raster.bytes_read(STEP, 1000, 900, 64, slots=132) == 4 * 64 * (1000 + 900)
+
+
 @pytest.mark.parametrize(
     "steps, words",
     [
