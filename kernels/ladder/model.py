@@ -180,17 +180,15 @@ def _residents() -> dict[str, dict[str, int]]:
 def candidates(on: Gpu = H200, tensor_cores: bool = False) -> tuple[str, ...]:
     """The labels among which `predicted` can choose on a GPU. Machine code is reordered for compute
     capability 9.0 alone."""
-    beside = [
-        variant
-        for variants in others(on).values()
-        for variant in variants
-        if (tensor_cores or not variant.tensor_cores)
-        and _runs(variant, on)
-        and (on.compute_capability == (9, 0) or not variant.file.reordered)
-    ]
-    steps = [*(way for way in ways(on) if _runs(way, on)), *beside]
+    every = [*ways(on), *(way for variants in others(on).values() for way in variants)]
+    labels = {
+        way.label: base(way).label
+        for way in every
+        if (tensor_cores or not way.tensor_cores)
+        and _runs(way, on)
+        and (on.compute_capability == (9, 0) or not way.file.reordered)
+    }
     timed = {label for section in _sections(on) for label in section["tiles"]}
-    labels = {way.label: base(way).label for way in steps}
     return tuple(x for x, tile in labels.items() if tile in timed and resident(tile, on))
 
 
