@@ -46,12 +46,8 @@ class Frame:
 def linked(entry: Entry) -> list[Function]:
     """The functions with a body that the entry can reach, by name or by address."""
     names = mentioned(entry, entry.functions, {v.name: v for v in entry.variables})
-    return [f for name, f in entry.functions.items() if name in names and has_body(f)]
-
-
-def has_body(function: Function) -> bool:
-    """Whether there is more of a function than its declaration."""
-    return bool(function.instructions) or function.error is not None
+    found = (f for name, f in entry.functions.items() if name in names)
+    return [f for f in found if f.instructions or f.error]  # more than a declaration
 
 
 def recursive(functions: list[Function]) -> set[str]:
@@ -94,13 +90,8 @@ def lay_out_frames(
     space: str, entry: Entry, functions: Any, depth: int, again: set[str], guard: int, first: int
 ) -> Any:
     """Where the variables of a space lie in a thread's memory, from `first` on."""
-    owned = [
-        (f.name, v)
-        for f in (entry, *functions)
-        if f.name not in again
-        for v in variables_of(f, space, f is entry)
-        if v.size
-    ]
+    once = [f for f in (entry, *functions) if f.name not in again]
+    owned = [(f.name, v) for f in once for v in variables_of(f, space, f is entry) if v.size]
     allocations, size = lay_out([v for _, v in owned], guard=guard, first=first)
     symbols = {(name, v.name): a.start for (name, v), a in zip(owned, allocations)}
     start, step = -(-size // 16) * 16, frame_size(space, [f for f in functions if f.name in again])
@@ -109,10 +100,9 @@ def lay_out_frames(
             inside, _ = lay_out(variables_of(f, space))
             symbols |= {(f.name, a.name): start + a.start for a in inside}
     if step:
-        allocations += [
-            Allocation(f"stack frame {n}", start + n * step, step) for n in range(depth)
-        ]
         size = start + depth * step
+        frames = enumerate(range(start, size, step))
+        allocations += [Allocation(f"stack frame {n}", at, step) for n, at in frames]
     return Layout(allocations, size, symbols, step)
 
 
@@ -185,7 +175,8 @@ def call(i: Instruction, at: Site) -> Execute:
     refuse(passed - at.slots.own, f"operands of {name}, each of which is to be a .param variable")
     sources = [at.slots.address(a) for a in arguments]
     returned = [at.slots.address(r) for r in results]
-    if name is not None and name not in at.callees:
+    callees, by_address = at.linked.callees, at.linked.by_address
+    if name is not None and name not in callees:
         refuse(name.startswith("__cudaCDP"), "a kernel that launches another: launch both yourself")
         title = demangle(name, qualified=True)
         refuse(name not in LIBRARY, f"{title} has no body here: include the file that has it")
@@ -197,13 +188,13 @@ def call(i: Instruction, at: Site) -> Execute:
             state.go(at.following, mask)
 
         return run
-    number = at.new_return(returned)
+    number = len(at.linked.returns)  # by which the threads of this call find back
+    at.linked.returns.append((at.following, finish(returned, at.recursive)))
 
     def enter(state: State, function: Callee, mask: Mask) -> None:
         if len(function.params) != len(sources) or len(function.results) != len(returned):
-            raise PTXError(
-                f"{function.function.title} is called with {len(sources)} arguments", instruction=i
-            )
+            why = f"{function.function.title} is called with {len(sources)} arguments"
+            raise PTXError(why, instruction=i)
         depth = state.depth + 1
         if depth >= state.launch.depth:
             why = (
@@ -214,7 +205,7 @@ def call(i: Instruction, at: Site) -> Execute:
             state.require(np.False_, mask, i, why)
         given = [address(state.registers) for address in sources]
         if at.recursive:
-            put_aside(state, at.callees[at.function.name].slots, mask)
+            put_aside(state, callees[at.function.name].slots, mask)
         function.open_frame(state, depth, mask)
         for source, target, param in zip(given, function.params, function.function.params):
             copy(i, state, source, target(state.registers), param, mask)
@@ -227,17 +218,17 @@ def call(i: Instruction, at: Site) -> Execute:
         state.go(function.start, mask, deeper=1)
 
     if name is not None:
-        only = at.callees[name]
+        only = callees[name]
         return lambda state, mask: enter(state, only, mask)
     address_of = at.slots.reader(target, np.uint64)
 
     def dispatch(state: State, mask: Mask) -> None:
         """Threads may hold different addresses."""
         for value, here in state.alike([address_of(state.registers)], mask):
-            if value not in at.by_address:
+            if value not in by_address:
                 why = f"a call of address {value:#x}, where there is no function"
                 state.require(np.False_, here, i, why)
-            enter(state, at.by_address[value], here)
+            enter(state, by_address[value], here)
 
     return dispatch
 
@@ -256,20 +247,14 @@ def merged(mask: Mask, new: Any, old: Array) -> Any:
     return new if mask is None else np.where(mask, new, old.view(new.dtype))
 
 
-def take_back(state: State, depth: int, mask: Mask) -> None:
-    """Restore the registers that were put aside at this depth."""
-    for n, value in state.frames[depth].saved.items():
-        state.registers[n] = merged(mask, value, state.registers[n])
-
-
 def leave_function(i: Instruction, at: Site) -> Execute:
     """ret in a function: threads go back to where they were called from."""
-    own = at.callees[at.function.name]
+    own = at.linked.callees[at.function.name]
 
     def end(state: State, mask: Mask) -> None:
         for number, here in state.alike([state.frames[state.depth].site], mask):
             results = [address(state.registers) for address in own.results]
-            following, finish = at.returns[number]
+            following, finish = at.linked.returns[number]
             finish(i, state, here, results, own.function)
             state.go(following, here, deeper=-1)
 
@@ -281,7 +266,8 @@ def finish(returned: list[Reader], is_recursive: bool) -> Callable[..., Any]:
 
     def run(i: Instruction, state: State, mask: Mask, results: Any, function: Any) -> None:
         if is_recursive:
-            take_back(state, state.depth - 1, mask)
+            for n, value in state.frames[state.depth - 1].saved.items():
+                state.registers[n] = merged(mask, value, state.registers[n])
         for source, target, param in zip(results, returned, function.results):
             copy(i, state, source, target(state.registers), param, mask)
 

@@ -30,36 +30,31 @@ class ThreadMemory:
 
     def __init__(self, state: State, i: Instruction, b: int, t: int) -> None:
         self.state, self.i, self.b, self.t = state, i, b, t
+        self.here = np.zeros(state.shape, bool)
+        self.here[b, t] = True
 
     def place(self, address: int) -> Any:
         """(space, offset, first byte of the row) of a generic address."""
-        here = np.zeros(self.state.shape, bool)
-        here[self.b, self.t] = True
-        [(space, offset, _)] = spaces_of("generic", np.full((1, 1), address), here, self.state)
-        row, offset = (np.broadcast_to(x, here.shape)[self.b, self.t] for x in (space.row, offset))
-        return space, int(offset), int(row)
+        generic = np.full((1, 1), address)
+        [(space, offset, _)] = spaces_of("generic", generic, self.here, self.state)
+        both = (np.broadcast_to(x, self.state.shape)[self.b, self.t] for x in (offset, space.row))
+        return space, *map(int, both)
 
     def bytes_at(self, address: int, size: int) -> bytes:
         space, offset, row = self.place(address)
         home = space.find(offset)
         if home is None or offset + size > home.end:
-            raise MemoryFault(
-                f"printf reads {size} bytes of {space.name} memory out of bounds: "
-                f"{space.describe(offset)}",
-                instruction=self.i,
-                thread=self.state.describe_thread(self.b, self.t),
-            )
+            what = f"printf reads {size} bytes of {space.name} memory out of bounds: "
+            thread = self.state.describe_thread(self.b, self.t)
+            raise MemoryFault(what + space.describe(offset), instruction=self.i, thread=thread)
         if space.name == "local":
-            here = np.zeros(self.state.shape, bool)
-            here[self.b, self.t] = True
-            self.state.tell(Passed, self.i, size, np.full((1, 1), offset), None, here)
+            self.state.tell(Passed, self.i, size, np.full((1, 1), offset), None, self.here)
         return space.data[row + offset : row + offset + size].tobytes()
 
     def string_at(self, address: int) -> str:
         space, offset, _ = self.place(address)
         home = space.find(offset)
-        longest = home.end - offset if home else 1
-        data = self.bytes_at(address, longest)
+        data = self.bytes_at(address, home.end - offset if home else 1)
         return data.partition(b"\0")[0].decode("utf-8", "replace")
 
 
@@ -99,16 +94,10 @@ def assertfail(
     """What assert(…) calls: (expression, file, line, function, size of a character)."""
     b, t = np.argwhere(state.full(mask))[0].tolist()
     reader = ThreadMemory(state, i, b, t)
-    expression, file, line, function = (
-        int(argument(state, source, size)[b, t]) for source, size in zip(sources, (8, 8, 4, 8))
-    )
-    place = f"{reader.string_at(file)}:{line}"
-    raise PTXError(
-        f"assertion `{reader.string_at(expression)}` failed at {place} in "
-        f"{reader.string_at(function)}",
-        instruction=i,
-        thread=state.describe_thread(b, t),
-    )
+    given = [int(argument(state, x, size)[b, t]) for x, size in zip(sources, (8, 8, 4, 8))]
+    expression, file, function = (reader.string_at(given[n]) for n in (0, 1, 3))
+    what = f"assertion `{expression}` failed at {file}:{given[2]} in {function}"
+    raise PTXError(what, instruction=i, thread=state.describe_thread(b, t))
 
 
 class Heap:
@@ -167,12 +156,9 @@ def free(i: Instruction, state: State, mask: Mask, sources: Readers, returned: R
         start = int(address[b, t])
         block = next((x for x in heap.blocks if x.start == start), None)
         if block is None and start:
-            raise MemoryFault(
-                f"free of {home.describe(start)}, which malloc did not give or which has "
-                "been freed",
-                instruction=i,
-                thread=state.describe_thread(b, t),
-            )
+            why = "which malloc did not give or which has been freed"
+            what, thread = f"free of {home.describe(start)}, {why}", state.describe_thread(b, t)
+            raise MemoryFault(what, instruction=i, thread=thread)
         if block is not None:
             heap.blocks.remove(block)
             home.allocations.remove(block)

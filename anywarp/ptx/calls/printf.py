@@ -92,9 +92,8 @@ def padded(text: str, kind: str, flags: str, width: int, precision: int | None) 
     if "-" in flags:
         return text.ljust(width)
     zeros = "0" in flags and kind not in "csp" and text[-1:].isalnum()
-    if not zeros or text.endswith(("nan", "inf", "NAN", "INF")):
-        return text.rjust(width)
-    if kind in "diouxX" and precision is not None:
+    exact = kind in "diouxX" and precision is not None
+    if exact or not zeros or text.endswith(("nan", "inf", "NAN", "INF")):
         return text.rjust(width)
     head = text[: len(text) - len(re.sub(r"^[-+ ]?(0[xX])?", "", text))]
     return head + text[len(head) :].rjust(width - len(head), "0")

@@ -51,15 +51,10 @@ def multiply_adds(batch: Sequence[Instruction], slots: Slots) -> Execute:
     """The function `(state, mask)` that runs multiply-adds of one batch."""
     factors = list(dict.fromkeys(x for i in batch for x in i.operands[1:3]))
     readers = [slots.reader(x, np.float32) for x in factors]
-    rows = [
-        (
-            factors.index(i.operands[1]),
-            factors.index(i.operands[2]),
-            slots.reader(i.operands[3], np.float32),
-            slots.writer(i.operands[0], np.float32),
-        )
-        for i in batch
-    ]
+    rows = []
+    for target, a, b, term in (i.operands for i in batch):
+        ends = slots.reader(term, np.float32), slots.writer(target, np.float32)
+        rows.append((factors.index(a), factors.index(b), *ends))
 
     def execute(state: State, mask: Mask) -> None:
         registers = state.registers

@@ -108,15 +108,10 @@ def indexed_branch(i: Instruction, at: Site) -> Execute:
 
 
 def leave(i: Instruction, at: Site) -> Execute:
-    """ret: back from a function, or, in a kernel, the end of the thread."""
-    refuse(i.modifiers and i.modifiers != ("uni",), i)
-    return functions.leave_function(i, at) if at.function.name in at.callees else exit_threads
-
-
-def leave_kernel(i: Instruction, at: Site) -> Execute:
-    """exit: the end of the thread, in a function too."""
-    refuse(i.modifiers, i)
-    return exit_threads
+    """ret: back from a function, or, in a kernel, the end of the thread, as exit is everywhere."""
+    refuse(i.modifiers not in ((), ("uni",)), i)
+    returns = i.opcode == "ret" and at.function.name in at.linked.callees
+    return functions.leave_function(i, at) if returns else exit_threads
 
 
 def trap(i: Instruction, at: Site) -> Execute:
@@ -138,9 +133,7 @@ def trap(i: Instruction, at: Site) -> Execute:
 # -- barriers ---------------------------------------------------------------------------------
 
 
-BARRIER_WORDS = {
-    "sync", "arrive", "red", "aligned", "cta", "popc", "and", "or", "u32", "pred",
-}  # fmt: skip
+BARRIER_WORDS = set("sync arrive red aligned cta popc and or u32 pred".split())
 
 
 def barrier(i: Instruction, at: Site) -> Execute:
@@ -254,8 +247,7 @@ CONTROL = {
     "bra": branch,
     "brx": indexed_branch,
     "call": functions.call,
-    "ret": leave,
-    "exit": leave_kernel,
+    **dict.fromkeys(("ret", "exit"), leave),
     "trap": trap,
     "bar": barrier,
     "barrier": barrier,

@@ -36,13 +36,9 @@ class Statics:
 
 def statics(module: Module | Entry) -> Statics:
     """The variables in global and constant memory, as they are initialised."""
-    return Statics(
-        {
-            v.name: np.frombuffer(bytearray(v.data.ljust(v.size, b"\0")), np.uint8)
-            for v in module.variables
-            if v.space in ("global", "const")
-        }
-    )
+    held = (v for v in module.variables if v.space in ("global", "const"))
+    data = {v.name: bytearray(v.data.ljust(v.size, b"\0")) for v in held}
+    return Statics({name: np.frombuffer(each, np.uint8) for name, each in data.items()})
 
 
 def extent(name: str, size: Any) -> Extent:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..aliases import Execute, Mask, Names, Reader
+from ..aliases import Execute, Mask, Names
 from ..arithmetic.ops import OPS, operation
 from ..asynchronous.bulk import BULK
 from ..asynchronous.copies import COPIES
@@ -105,19 +105,11 @@ class Site:
     linked: Linked
     run: tuple[Instruction, ...] = ()  # what ends the block: several only if they are mma
 
-    callees = property(lambda self: self.linked.callees)
-    by_address = property(lambda self: self.linked.by_address)
-    returns = property(lambda self: self.linked.returns)
     recursive = property(lambda self: self.function.name in self.linked.again)
 
     def target(self, label: str) -> int:
         refuse(label not in self.function.labels, f"there is no label {label}")
         return self.start + self.function.labels[label]
-
-    def new_return(self, returned: list[Reader]) -> int:
-        """The number of a call, by which its threads find back."""
-        self.returns.append((self.following, calls.finish(returned, self.recursive)))
-        return len(self.returns) - 1
 
 
 @functools.lru_cache(maxsize=64)
@@ -369,7 +361,8 @@ def run(
         }
         blocks = block_numbers(first, end, grid, cluster)
         state = State([], spaces, blocks, grid, block, launch, program.size, sink, tolerant)
-        state.registers = program.slots.initial(state, symbols, shared_mem)
+        makers = (make for _, make in program.slots.table.values())
+        state.registers = [make(state, symbols, shared_mem) for make in makers]
         return state
 
     keep_freed_memory()

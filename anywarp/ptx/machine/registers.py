@@ -42,9 +42,6 @@ class Slots:
     def slot(self, key: Any, maker: Any) -> int:
         return self.table.setdefault(key, (len(self.table), maker))[0]
 
-    def initial(self, state: State, symbols: dict[Any, Any], shared_mem: int) -> list[Array]:
-        return [make(state, symbols, shared_mem) for _, make in self.table.values()]
-
     @functools.cached_property
     def frame(self) -> tuple[list[int], list[tuple[int, str, int]]]:
         """What a recursive call must keep: the slots of the function's registers and, as (slot,
@@ -94,16 +91,12 @@ class Slots:
     def symbol(self, operand: Symbol, dtype: DType) -> int:
         """The slot of a variable's or function's address."""
         if operand.name == "WARP_SZ":
-            return self.slot(
-                (operand, dtype), lambda *_: np.full((1, 1), 32 + operand.offset, dtype)
-            )
+            return self.slot((operand, dtype), lambda *_: uniform(32 + operand.offset, dtype))
         name = (self.function.name, operand.name) if operand.name in self.own else operand.name
         refuse(name == operand.name and name not in self.addresses, f"{name} is not declared")
         key = (self.function.name if name != operand.name else None, operand, dtype)
-        place = lambda symbols: np.full(
-            (1, 1), symbols[name] + operand.offset & (1 << 64) - 1, "u8"
-        )
-        return self.slot(key, lambda state, symbols, _: place(symbols).astype(dtype))
+        place = lambda symbols: symbols[name] + operand.offset & (1 << 64) - 1
+        return self.slot(key, lambda _, symbols, __: uniform(place(symbols), "u8").astype(dtype))
 
     def address(self, operand: Operand) -> Callable[..., Any]:
         """A function registers -> int64 byte addresses."""
@@ -149,9 +142,8 @@ class Slots:
         def write(registers: Array, value: Array, mask: Mask) -> None:
             if widen:
                 unsigned = UNSIGNED[dtype.itemsize]
-                value = (value if value.dtype.kind in "iu" else value.view(unsigned)).astype(
-                    extended
-                )
+                value = value if value.dtype.kind in "iu" else value.view(unsigned)
+                value = value.astype(extended)
             if mask is not None:
                 before = registers[at].view(value.dtype)
                 value = np.where(mask, value, before)
@@ -255,9 +247,8 @@ def cluster_rank(state: State, *_: Any) -> Any:
 
 def from_lane(function: Elementwise) -> Callable[..., Any]:
     """A register that depends on the lane alone, given as uint64: (1, T)."""
-    return lambda state, *_: function(np.arange(state.shape[1], dtype=np.uint64) % np.uint64(32))[
-        None, :
-    ].astype(np.uint32)
+    lanes = lambda state: np.arange(state.shape[1], dtype=np.uint64) % np.uint64(32)
+    return lambda state, *_: function(lanes(state))[None, :].astype(np.uint32)
 
 
 def by_axis(name: str, make: Any) -> dict[Any, Any]:

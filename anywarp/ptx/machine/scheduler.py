@@ -162,9 +162,8 @@ class Turns:
             if n > limit:
                 self.give_up(block, mask, n)
             if state.sink is not None:
-                state.sink(
-                    Executed(block.instructions, state.blocks, state.shape[1], mask, state.steps)
-                )
+                about = block.instructions, state.blocks, state.shape[1]
+                state.sink(Executed(*about, mask, state.steps))
             state.steps += block.count
             for step in block.steps:
                 step(state, mask)
@@ -201,11 +200,9 @@ class Turns:
         for place, mask in state.ready.items():
             if turn >= SELDOM and place % state.size in self.program.endless:
                 block = self.program.blocks[place % state.size]
-                raise StepLimit(
-                    "no way leads from here to the end of the kernel: an endless loop",
-                    instruction=block.instructions[0],
-                    thread=state.first_thread(mask),
-                )
+                what = "no way leads from here to the end of the kernel: an endless loop"
+                about = block.instructions[0], state.first_thread(mask)
+                raise Stuck(what, *about).error(StepLimit)
 
     def look_back(self, quiet: int, last: int, block: Any, mask: Mask) -> None:
         """Be stuck if all is as it was some turns ago: then it will be so until another chunk

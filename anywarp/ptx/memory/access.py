@@ -51,9 +51,9 @@ def param_space(space: str, operand: Operand, at: Site) -> str:
     """Parameters of a kernel lie in one place, those of calls with the threads."""
     if space != "param":
         return space
-    if isinstance(operand.base, Symbol):
-        return "param" if at.function.is_kernel_param(operand.base.name) else "arguments"
-    return "arguments" if at.function.name in at.callees else "param"
+    named = isinstance(operand.base, Symbol) and operand.base.name
+    of_call = named and all(p.name != named for p in at.function.params)
+    return "arguments" if of_call or at.function.name in at.linked.callees else "param"
 
 
 def spaces_of(space: str, address: Array, mask: Mask, state: State) -> Iterator[Any]:

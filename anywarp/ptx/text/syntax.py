@@ -151,9 +151,6 @@ class Function:
         """Its name in the CUDA source."""
         return demangle(self.name, qualified=True)
 
-    def is_kernel_param(self, name: str) -> bool:
-        return False
-
 
 @dataclass(frozen=True, eq=False)
 class Entry(Function):
@@ -161,9 +158,6 @@ class Entry(Function):
 
     functions: dict[str, Function] = field(default_factory=dict)  # those of the module
     unread: dict[str, Exception] = field(default_factory=dict)  # declared names -> why not
-
-    def is_kernel_param(self, name: str) -> bool:
-        return any(p.name == name for p in self.params)
 
 
 @dataclass(frozen=True, eq=False)
