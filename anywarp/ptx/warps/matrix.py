@@ -156,33 +156,26 @@ def writer(operand: Operand, count: int, dtype: DType, at: Site) -> Callable[...
 def mma(i: Instruction, at: Site) -> Execute:
     """mma.sync.aligned.shape.row.col{.satfinite}.dtype.atype.btype.ctype d, a, b, c"""
     words = [m for m in i.modifiers if m != "satfinite"]
-    satfinite = len(words) < len(i.modifiers)
     types, shape = tuple(words[5:]), words[2]
     refuse(
         words[:2] != ["sync", "aligned"]
         or words[3:5] != ["row", "col"]
         or types not in PRODUCT_OF
-        or shape not in SHAPES[types[1]]
-        or (satfinite and types[0] != "s32"),
+        or shape not in SHAPES[types[1]],
         i,
     )
     counts = {name: len(fragment(name, shape, of)[0]) for name, of in zip("dabc", types)}
-    return product(i, at, shape, types, counts, satfinite)
+    return product(i, at, shape, types, counts)
 
 
-def product(
-    i: Instruction,
-    at: Site,
-    shape: str,
-    types: tuple[str, ...],
-    counts: dict[Any, Any],
-    satfinite: bool,
-) -> Execute:
+def product(i: Instruction, at: Site, shape: str, types: Any, counts: dict[Any, Any]) -> Execute:
     """d = a b + c of matrices in registers: `types` has those of d, a, b and c, `counts` says by
     these names how many registers each takes.
 
     Several that follow each other run together, those at once that do not wait for each other's
     results."""
+    satfinite = "satfinite" in i.modifiers
+    refuse(satfinite and types[0] != "s32", i)
     word, kind = UNSIGNED[max(4, BITS[types[0]] // 8)], PRODUCT_OF[types]
     names = dict(zip("dabc", types))
     batches = []

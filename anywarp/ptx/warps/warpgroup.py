@@ -193,10 +193,8 @@ def set_registers(i: Instruction, at: Site) -> Execute:
     """setmaxnreg: how many registers a thread may have from here on. Nothing to compute."""
     match_modifiers(i, "inc dec", "sync", "aligned", "u32")
     count = i.operands[0].value
-    refuse(
-        count not in range(24, 257, 8),
-        f"{count} registers: they are a multiple of 8, from 24 to 256",
-    )
+    wrong = count not in range(24, 257, 8)
+    refuse(wrong, f"{count} registers: they are a multiple of 8, from 24 to 256")
     return lambda state, mask: None
 
 

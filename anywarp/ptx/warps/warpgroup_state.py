@@ -78,8 +78,7 @@ class Team:
         if value.shape != self.state.shape:
             value = np.broadcast_to(value, self.state.shape)
         grouped = value[:, : self.whole].reshape(blocks, self.per_block, THREADS)
-        shape = -1, THREADS
-        return grouped.reshape(shape) if self.every else grouped[self.blocks, self.groups]
+        return grouped.reshape(-1, THREADS) if self.every else grouped[self.blocks, self.groups]
 
     def spread(self, value: Array) -> Array:
         """The inverse, with anything for the others."""
@@ -108,12 +107,9 @@ class Team:
         if (each != each[:, :1]).any():
             group, lane = np.argwhere(each != each[:, :1])[0].tolist()
             first, other = (int(each[group, n]) for n in (0, lane))
-            raise PTXError(
-                f"{name} must be the same in all threads of a warpgroup; its first thread has "
-                f"{first:#x}, this one {other:#x}",
-                instruction=self.i,
-                thread=self.thread(group, lane),
-            )
+            text = f"{name} must be the same in all threads of a warpgroup; its first thread has "
+            text += f"{first:#x}, this one {other:#x}"
+            raise PTXError(text, instruction=self.i, thread=self.thread(group, lane))
         return each[:, 0]
 
     def tile(self, name: str, read: Reader, shape: tuple[int, int, int, str]) -> SharedTile:
@@ -147,12 +143,9 @@ class Team:
         bad = int(units(tile.descriptors[n], *tile.shape)[tile.outside[n]].min())
         hit = np.flatnonzero(tile.which == n)
         if not state.tolerant:
-            raise MemoryFault(
-                f"wgmma reads {tile.name} out of bounds of shared memory: {space.describe(bad)}; "
-                f"its descriptor has {tile.descriptors[n]}",
-                instruction=self.i,
-                thread=self.thread(hit[0]),
-            )
+            text = f"wgmma reads {tile.name} out of bounds of shared memory: "
+            text += f"{space.describe(bad)}; its descriptor has {tile.descriptors[n]}"
+            raise MemoryFault(text, instruction=self.i, thread=self.thread(hit[0]))
         mask = np.zeros(state.shape, bool)
         mask[self.blocks[hit], self.groups[hit] * THREADS] = True
         where = np.full((1, 1), bad)

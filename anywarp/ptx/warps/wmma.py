@@ -62,18 +62,19 @@ def pieces(matrix: str, layout: str, shape: str, kind: str) -> Any:
     return size, lines, within
 
 
-def addresses(i: Instruction, at: Site, operand: Operand, form: Any) -> Callable[..., Any]:
-    """A function (state, mask) -> the addresses of `pieces`: for each register, for each access.
+def accesses(i: Instruction, at: Site, operand: Operand) -> tuple[Callable[..., Any], Any, Any]:
+    """A function (state, mask) -> the addresses of `pieces`: for each register, for each access;
+    the space and the bytes of an access; how many registers there are and their type.
 
     Lines must begin at multiples of 16 bytes, as CUDA asks; PTX asks for those of a fragment's
     size where that is less."""
-    matrix, layout, shape, _, kind = form
+    matrix, layout, shape, space, kind = form(i)
     address_of = at.slots.address(operand)
-    _, lines, within = pieces(matrix, layout, shape, kind)
+    width, lines, within = pieces(matrix, layout, shape, kind)
     whole = int(fragment(matrix, shape, kind)[layout == "row"].max()) + 1  # elements of a line
     stride_of = at.slots.reader(i.operands[2], np.uint32) if len(i.operands) > 2 else None
-    size = BITS[kind] // 8
-    align = min(16, registers_for(matrix, shape, kind) * max(4, size))
+    size, count = BITS[kind] // 8, registers_for(matrix, shape, kind)
+    align = min(16, count * max(4, size))
     misaligned = (
         "misaligned matrix: where it starts, and the bytes from one line to the next, must be "
         f"multiples of {align}"
@@ -89,16 +90,13 @@ def addresses(i: Instruction, at: Site, operand: Operand, form: Any) -> Callable
             for line, place in zip(lines, within)
         ]
 
-    return find
+    return find, (space, width), (count, UNSIGNED[max(4, size)])
 
 
 def load(i: Instruction, at: Site) -> Execute:
     """wmma.load.{a,b,c}.sync.aligned.layout.shape{.space}.type registers, [start]{, stride}"""
-    what = matrix, layout, shape, space, kind = form(i)
-    width = pieces(matrix, layout, shape, kind)[0]
-    find = addresses(i, at, i.operands[1], what)
-    word = UNSIGNED[max(4, BITS[kind] // 8)]
-    writers = at.slots.writers(i.operands[0], registers_for(matrix, shape, kind), word)
+    find, (space, width), (count, word) = accesses(i, at, i.operands[1])
+    writers = at.slots.writers(i.operands[0], count, word)
 
     def exchange(state: State, mask: Mask, warps: Array) -> None:
         loaded = []
@@ -118,11 +116,8 @@ def load(i: Instruction, at: Site) -> Execute:
 
 def store(i: Instruction, at: Site) -> Execute:
     """wmma.store.d.sync.aligned.layout.shape{.space}.type [start], registers{, stride}"""
-    what = matrix, layout, shape, space, kind = form(i)
-    width = pieces(matrix, layout, shape, kind)[0]
-    find = addresses(i, at, i.operands[0], what)
-    word = UNSIGNED[max(4, BITS[kind] // 8)]
-    readers = at.slots.readers(i.operands[1], registers_for(matrix, shape, kind), word)
+    find, (space, width), registers = accesses(i, at, i.operands[0])
+    readers = at.slots.readers(i.operands[1], *registers)
 
     def exchange(state: State, mask: Mask, warps: Array) -> None:
         for read, places in zip(readers, find(state, mask)):
@@ -141,7 +136,6 @@ def multiply(i: Instruction, at: Site) -> Execute:
     """wmma.mma.sync.aligned.layout.layout.shape.types{.satfinite} d, a, b, c: the types are those
     of d and c for float16, else of d, a, b and c."""
     types = [m for m in i.modifiers[6:] if m not in ("satfinite", "rn")]
-    satfinite = "satfinite" in i.modifiers
     shape = i.modifiers[5]
     result, a, b, c = (types[0], "f16", "f16", types[1]) if len(types) == 2 else types
     refuse(
@@ -149,13 +143,12 @@ def multiply(i: Instruction, at: Site) -> Execute:
         or not {*i.modifiers[3:5]} <= {*LAYOUTS}
         or shape not in SHAPES.get(a, ())
         or a != b
-        or (result, a, b, c) not in PRODUCT_OF
-        or (satfinite and result != "s32"),
+        or (result, a, b, c) not in PRODUCT_OF,
         i,
     )
     of = result, a, b, c
     counts = {name: registers_for(name, shape, kind) for name, kind in zip("dabc", of)}
-    return product(i, at, shape, of, counts, satfinite)
+    return product(i, at, shape, of, counts)
 
 
 WMMA = {"wmma.load": load, "wmma.store": store, "wmma.mma": multiply}
