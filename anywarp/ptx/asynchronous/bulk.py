@@ -219,9 +219,8 @@ def transfer(i: Instruction, at: Site, to: str, source: str, dtype: Any, combine
             targets, barriers, ranks = find(state, mask)
         else:
             targets = in_space(i, state, to, target_of(state.registers), mask)
-        home, goal = (
-            state.spaces["global" if name == "global" else "shared"] for name in (source, to)
-        )
+        home = state.spaces["global" if source == "global" else "shared"]
+        goal = state.spaces["global" if out else "shared"]
         sizes = size_of(every)
         check_sizes(every, sizes)
         for size in np.unique(sizes).tolist():
@@ -238,10 +237,8 @@ def transfer(i: Instruction, at: Site, to: str, source: str, dtype: Any, combine
                 sources, into, which = sources[fine], into[fine], np.arange(fine.sum())
             count = size // width
             held = np.empty((len(sources), count), dtype)
-            given, taken = (
-                elements(space, places, width, count)
-                for space, places in ((goal, into), (home, sources))
-            )
+            given = elements(goal, into, width, count)
+            taken = elements(home, sources, width, count)
             views = home.data.view(dtype), goal.data.view(dtype)
             cargo = Cargo(*views, held, which, given, taken, combine=combine)
             if find:

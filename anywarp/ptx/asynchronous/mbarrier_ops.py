@@ -76,10 +76,8 @@ def arrive(i: Instruction, at: Site) -> Execute:
     write = at.slots.writer(i.operands[0], np.uint64)
     find = objects(i, i.operands[1], at, far=True)
     refuse(len(words) > 1 or (words and len(i.operands) < 3), i)
-    refuse(
-        "shared::cluster" in i.modifiers and i.operands[0] != Symbol("_"),
-        "a state of an object of .shared::cluster",
-    )
+    far = "shared::cluster" in i.modifiers
+    refuse(far and i.operands[0] != Symbol("_"), "a state of an object of .shared::cluster")
     last = number(i.operands[2] if len(i.operands) > 2 else Immediate(1), at)
     drop, completes = i.modifiers[0] == "arrive_drop", "noComplete" not in words
 

@@ -53,9 +53,7 @@ class Objects:
 
 def unpack(word: Array) -> Objects:
     """The objects in uint64 words; what they hold must be objects (see `is_object`)."""
-    field = lambda shift, bits: (word >> np.uint64(shift) & np.uint64((1 << bits) - 1)).astype(
-        np.int64
-    )
+    field = lambda shift, bits: word.astype(np.int64) >> shift & (1 << bits) - 1
     missing = (field(40, 21) ^ 1 << 20) - (1 << 20)  # with its sign
     return Objects(parity(word), field(20, 20), field(0, 20), missing)
 

@@ -178,6 +178,5 @@ class Flights:
             batch.write(batch.number[threads])
         done = reading if reading_only else threads
         if done.any():
-            state.tell(
-                Finished, i, batch.ticket[batch.number[done]], reading_only, None, None, done
-            )
+            ticket = batch.ticket[batch.number[done]]
+            state.tell(Finished, i, ticket, reading_only, None, None, done)

@@ -22,30 +22,12 @@ from ..memory.remote_shared import Places, in_space, within
 from ..memory.swizzle import UNIT
 from ..text.forms import refuse
 from ..text.syntax import Address, Instruction, Vector
-from .bulk import (
-    GROUPED,
-    MULTICAST,
-    Cargo,
-    begin,
-    operands_of,
-    received,
-    receivers,
-    route,
-    stretches,
-)
-from .tensor_maps import (
-    ALIGNMENT,
-    BYTES,
-    MAX_RANK,
-    Tile,
-    global_addresses,
-    outside,
-    shared_addresses,
-    unpack,
-)
+from . import bulk, tensor_maps
+from .bulk import Cargo, begin, operands_of, received, receivers, route, stretches
+from .tensor_maps import BYTES, Tile, global_addresses, shared_addresses
 
 SHARED_ALIGNMENT = 128  # bytes, of a box in shared memory
-RANKS = {f"{n}d": n for n in range(1, MAX_RANK + 1)}
+RANKS = {f"{n}d": n for n in range(1, tensor_maps.MAX_RANK + 1)}
 SPACE_OF_WINDOW = {number: name for name, number, _ in allocations.WINDOWS}
 WHOLE = frozenset(("u32", "s32", "u64", "s64"))
 REDUCTIONS = {  # operation: types of elements
@@ -69,10 +51,8 @@ def words_of(i: Instruction, start: int) -> tuple[int, list[str]]:
 def box_of(i: Instruction, operand: Operand, rank: int, at: Site) -> Callable[..., Any]:
     """A function (state, issuers) -> for each tensor map that threads name: which of them do, the
     address of the tensor, what else the map says, and the coordinates (N, rank)."""
-    refuse(
-        not isinstance(operand, Vector) or not isinstance(operand.elements[0], Address),
-        "an operand that is no tensor",
-    )
+    tensor = isinstance(operand, Vector) and isinstance(operand.elements[0], Address)
+    refuse(not tensor, "an operand that is no tensor")
     address_of = at.slots.address(operand.elements[0])
     coordinates = operand.elements[1].elements
     refuse(len(coordinates) != rank, f"{len(coordinates)} coordinates of {rank} dimensions")
@@ -108,7 +88,7 @@ def check_corner(tile: Tile, corner: Array, issuers: Places) -> None:
         f"the box that is stored begins at the coordinates {tuple(corner[n].tolist())}: none may "
         "be negative, as it may in a copy into shared memory; a GPU stops here"
     )
-    issuers.require((corner >= 0).all(1) | (GROUPED not in issuers.i.modifiers), before)
+    issuers.require((corner >= 0).all(1) | (bulk.GROUPED not in issuers.i.modifiers), before)
 
 
 def tensor_map(issuers: Places, address: int) -> tuple[int, Tile]:
@@ -120,12 +100,13 @@ def tensor_map(issuers: Places, address: int) -> tuple[int, Tile]:
     )
     issuers.require(np.bool_(name not in ("shared", "local")), elsewhere)
     space, place = issuers.state.spaces[name], np.array([[address - allocations.STARTS[name]]])
-    wrong = space.check(place, None, BYTES, ALIGNMENT)
+    align = tensor_maps.ALIGNMENT
+    wrong = space.check(place, None, BYTES, align)
     if wrong is not None:
         first_of = lambda *_: issuers.thread_name(0)
-        raise space.fault(place, wrong, BYTES, ALIGNMENT, issuers.i, first_of)
+        raise space.fault(place, wrong, BYTES, align, issuers.i, first_of)
     first = int(place[0, 0])
-    unpacked = unpack(space.data[first : first + BYTES].tobytes())
+    unpacked = tensor_maps.unpack(space.data[first : first + BYTES].tobytes())
     none = lambda _: (
         f"the {BYTES} bytes at {space.describe(first)} are no tensor map: "
         "anywarp.TensorMap makes one"
@@ -141,7 +122,7 @@ def copy(i: Instruction, at: Site) -> Execute:
     """cp.async.bulk.tensor, either way."""
     rank, words = words_of(i, 3)
     to, source, rest = route(i, words)
-    refuse(rest not in ([], [MULTICAST]), i)
+    refuse(rest not in ([], [bulk.MULTICAST]), i)
     if to == "global":
         return store(i, at, rank, lambda tile: (f"u{tile.width}", None))
     refuse(source != "global", i)
@@ -178,7 +159,7 @@ def load(i: Instruction, at: Site, rank: int, to: str) -> Execute:
                 targets[these], barriers[these], named, extent, SHARED_ALIGNMENT
             )
             view, goal = (state.spaces[name].views[tile.width] for name in ("global", "shared"))
-            held = np.full(address.shape, outside(tile), view.dtype)
+            held = np.full(address.shape, tensor_maps.outside(tile), view.dtype)
             held[inside] = view[address[inside] // tile.width]
             cargo = Cargo(view, goal, held, which, in_row(tile, into))
             reads = functools.partial(rows, address, inside, tile.width)

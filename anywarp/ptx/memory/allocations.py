@@ -228,12 +228,9 @@ class Space:
             if hit.any():
                 where = np.argwhere(hit)[0]
                 bad = int(np.broadcast_to(address, hit.shape)[tuple(where)])
-                raise MemoryFault(
-                    f"store to {self.named(a, bad)}, which is read-only: pass a copy that may "
-                    "be written",
-                    instruction=instruction,
-                    thread=describe_thread(*where),
-                )
+                text = f"store to {self.named(a, bad)}, which is read-only: pass a copy that may "
+                text, thread = f"{text}be written", describe_thread(*where)
+                raise MemoryFault(text, instruction=instruction, thread=thread)
 
     def find(self, address: int) -> Allocation | None:
         at = bisect.bisect_right(self.starts, address) - 1

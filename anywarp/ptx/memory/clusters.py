@@ -152,12 +152,9 @@ def exited(state: State, space: Space, mask: Mask) -> Any:
 
 def left(i: Instruction, state: State, owner: int, thread: str) -> MemoryFault:
     """What to say when a thread reaches the block `owner` of the chunk, which has exited."""
-    return MemoryFault(
-        f"access to the shared memory of {state.describe_block(owner)}, which has exited: a "
-        "barrier of the cluster before the end of the kernel keeps it there",
-        instruction=i,
-        thread=thread,
-    )
+    text = f"access to the shared memory of {state.describe_block(owner)}, which has exited: a "
+    text += "barrier of the cluster before the end of the kernel keeps it there"
+    return MemoryFault(text, instruction=i, thread=thread)
 
 
 def whose(state: State, space: Space, wrong: Array) -> str:

@@ -107,8 +107,7 @@ def within(kind: str, space: Space, at: Places, width: int, align: int) -> Array
         n = int(np.argmax(wrong | gone))
         if gone[n]:
             raise clusters.left(i, state, at.row[n], at.thread_name(n))
-        name = lambda n: at.thread_name(n)
-        raise space.fault(at.address, wrong, width, align, i, name, at.whose(n))
+        raise space.fault(at.address, wrong, width, align, i, at.thread_name, at.whose(n))
     here = at.block, at.thread
     spread = lambda x, dtype: scattered(x, here, state.shape, dtype)
     rows = spread(at.row, np.int64) if elsewhere.any() else None

@@ -20,7 +20,7 @@ from ..text.syntax import Address, Instruction
 from .access import put, reach
 from .allocations import UNSIGNED
 from .events import Fault
-from .textures import Held, Image, Sampled, gather, sample
+from .textures import Held, Sampled, gather, sample
 
 GEOMETRIES = {  # dimensions, and whether there are layers
     "1d": (1, False), "2d": (2, False), "3d": (3, False), "a1d": (1, True), "a2d": (2, True)
@@ -38,10 +38,8 @@ def place_of(operand: Operand, geometry: str, kind: str, at: Site) -> Callable[.
     handle = at.slots.address(parts[0])
     given = elements(parts[1])[: rank + layered]  # there may be one more, for nothing
     refuse(len(given) != rank + layered, "too few coordinates")
-    readers = [
-        at.slots.reader(x, np.int32 if layered and not n else DTYPES[kind])
-        for n, x in enumerate(given)
-    ]
+    kinds = [np.int32] * layered + [DTYPES[kind]] * rank
+    readers = [at.slots.reader(x, each) for x, each in zip(given, kinds)]
 
     def find(registers: list[Array]) -> Any:
         numbers = [each(registers) for each in readers]
@@ -66,12 +64,9 @@ def images(
             yield held, part
             continue
         wanted = "texture" if i.opcode in ("tex", "tld4") else "surface"
-        raise PTXError(
-            f"{i.text} takes a {wanted} of that form, and is given {what}: pass "
-            f"anywarp.{wanted.title()}(array), made for what the kernel calls",
-            instruction=i,
-            thread=state.first_thread(part),
-        )
+        text = f"{i.text} takes a {wanted} of that form, and is given {what}: pass "
+        text += f"anywarp.{wanted.title()}(array), made for what the kernel calls"
+        raise PTXError(text, instruction=i, thread=state.first_thread(part))
 
 
 def texture(i: Instruction, at: Site) -> Execute:
@@ -90,12 +85,9 @@ def texture(i: Instruction, at: Site) -> Execute:
     writers = at.slots.writers(i.operands[0], 4, dtype)
     nothing = np.zeros((1, 1), dtype)
 
-    def fits(image: Image) -> bool:
-        return (
-            isinstance(image, Sampled)
-            and image.linear_memory == fetch
-            and image.floats == (kind == "f32")
-        )
+    def fits(image: Any) -> bool:
+        sampled = isinstance(image, Sampled) and image.linear_memory == fetch
+        return sampled and image.floats == (kind == "f32")
 
     def execute(state: State, mask: Mask) -> None:
         handle, layer, coordinates = find(state.registers)
@@ -186,11 +178,8 @@ def reached(
     if not state.tolerant:
         home = state.spaces["global"]
         name = home.named(home.find(held.start), held.start)
-        raise MemoryFault(
-            f"{width}-byte access to {name}, {where}",
-            instruction=i,
-            thread=state.describe_thread(b, t),
-        )
+        text, thread = f"{width}-byte access to {name}, {where}", state.describe_thread(b, t)
+        raise MemoryFault(text, instruction=i, thread=thread)
     kind = "load" if i.opcode == "suld" else "store"
     # an odd address stands for misaligned ones
     address = np.full((1, 1), held.start + (not extents))

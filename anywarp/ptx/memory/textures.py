@@ -127,13 +127,9 @@ def sample(image: Any, flat: Array, layer: Array, coordinates: Sequence[Array]) 
         found = read(image, flat, layer, [np.floor(x).astype(np.int64) for x in at])
         return [as_float(image, x) for x in found] if image.floats else found
     fixed = [between(x, size, address) for x, (_, size, address) in zip(at, axes)]
-    planes = [
-        [
-            (read(image, flat, layer, [(x >> 8) + up for x, up in zip(fixed, corner)]), weight)
-            for corner, weight in corners
-        ]
-        for corners in weights([x & ONE - 1 for x in fixed])
-    ]
+    at_corner = lambda up: read(image, flat, layer, [(x >> 8) + n for x, n in zip(fixed, up)])
+    weighed = weights([x & ONE - 1 for x in fixed])
+    planes = [[(at_corner(up), weight) for up, weight in corners] for corners in weighed]
     return [
         blend(image, [[(found[n], weight) for found, weight in corners] for corners in planes])
         for n in range(image.channels)

@@ -18,7 +18,7 @@ from ..aliases import Execute, Mask, Operand, Site, State
 from ..text.forms import DTYPES, refuse
 from ..text.syntax import Instruction
 from . import clusters
-from .allocations import NAMED, RANK_SHIFT, SHARED_WINDOW, STARTS, WINDOWS, window_of
+from .allocations import NAMED, RANK_SHIFT, SHARED_WINDOW, STARTS, window_of
 from .clusters import OFFSET
 
 HIGHEST = (NAMED >> RANK_SHIFT) - 1  # of the ranks that an address of 32 bits can name
@@ -56,13 +56,12 @@ def is_space(i: Instruction, at: Site) -> Execute:
     a block is part of that of its cluster."""
     (space,) = i.modifiers
     name = space.split("::")[0]
-    numbers = {name: number for name, number, _ in WINDOWS}
     address_of = at.slots.address(i.operands[1])
     write = at.slots.writer(i.operands[0], np.bool_)
 
     def execute(state: State, mask: Mask) -> None:
         address = address_of(state.registers)
-        inside = window_of(address) == numbers["global" if name == "const" else name]
+        inside = window_of(address) == STARTS[name] >> 40
         if name in ("global", "const"):
             constant = np.zeros(address.shape, bool)
             for a in state.spaces["const"].allocations:

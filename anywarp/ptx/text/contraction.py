@@ -86,39 +86,28 @@ def _plan(entry: Function) -> tuple[dict[int, int], dict[str, list[Any]]]:
             if n == m or _passes_on(i, behind):
                 continue
             terms = [_product_of(x, behind) for x in i.operands[1:3]]
-            fits = (
-                is_sum(i)
-                and _form(i) == _form(code[m])
-                and terms.count(product) == 1
-                and m < n
-                and (
-                    stretch[m] == stretch[n]
-                    or (
-                        _of_constant(code[m], given)
-                        and all(n in loop for loop in loops if m in loop)
-                    )
-                )
-            )
-            uses[product].append(n if fits else None)
+            near = stretch[m] == stretch[n]
+            if _of_constant(code[m], given):
+                near = near or all(n in loop for loop in loops if m in loop)
+            fits = is_sum(i) and _form(i) == _form(code[m]) and terms.count(product) == 1
+            uses[product].append(n if fits and m < n and near else None)
     able = {p for p in products if None not in uses[p]}
     taken: dict[int, int] = {}
 
-    def partners(product: str, n: int) -> list[str]:
+    def summed(n: int) -> list[str]:
         terms = [_product_of(x, behind) for x in code[n].operands[1:]]
-        return [p for p in terms if p in able and p != product]
+        return [p for p in terms if p in able]
 
     def can_go(product: str) -> bool:
         m, sums = products[product], uses[product]
         if any(taken.get(n, m) != m for n in sums):
             return False
         return len(sums) == 1 or not any(
-            len(uses[p]) == 1 for n in sums if n not in taken for p in partners(product, n)
+            p != product and len(uses[p]) == 1 for n in sums if n not in taken for p in summed(n)
         )
 
     for n in sorted({n for p in able for n in uses[p]}):
-        terms = [_product_of(x, behind) for x in code[n].operands[1:]]
-        candidates = [p for p in terms if p in able and can_go(p)]
-        if candidates:
+        if candidates := [p for p in summed(n) if can_go(p)]:
             taken[n] = products[min(candidates, key=lambda p: len(uses[p]))]
     return taken, uses
 
@@ -134,11 +123,8 @@ def is_product(i: Instruction) -> bool:
 
 def is_sum(i: Instruction) -> bool:
     """An add or sub of floats without a rounding mode."""
-    return (
-        i.opcode in ("add", "sub")
-        and i.modifiers[-1] in TYPES
-        and set(i.modifiers[:-1]) <= {"ftz", "sat"}
-    )
+    flags = set(i.modifiers[:-1])
+    return i.opcode in ("add", "sub") and i.modifiers[-1] in TYPES and flags <= {"ftz", "sat"}
 
 
 def _form(i: Instruction) -> tuple[str, bool]:

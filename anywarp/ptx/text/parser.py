@@ -14,28 +14,14 @@ from __future__ import annotations
 import functools
 import gc
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..aliases import Operand
 from ..errors import ParseError
-from . import isa
+from . import isa, syntax
 from .declarations import Declarations
-from .syntax import (
-    Address,
-    Entry,
-    Function,
-    Instruction,
-    Module,
-    Param,
-    Position,
-    Register,
-    Symbol,
-    Variable,
-    Vector,
-    leaves,
-)
+from .syntax import Entry, Function, Instruction, Position, Register, Symbol, Variable, Vector
 
 Chain = tuple[tuple[int, ...], ...]  # file and line of calls within calls, the outermost first
 LIBRARY = re.compile(r"[/\\]include[/\\]|\b__nv_nvrtc")  # paths of headers that come with CUDA
@@ -77,7 +63,7 @@ def uncollected(make: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @uncollected
-def parse(text: str) -> Module:
+def parse(text: str) -> syntax.Module:
     """Read a PTX module. Raises ParseError with the line that could not be read if that leaves
     no kernel; an unreadable kernel among others raises when it is run."""
     return _Parser(text).module()
@@ -102,7 +88,7 @@ class _Parser(Declarations):
 
     # -- module level ---------------------------------------------------------------------
 
-    def module(self) -> Module:
+    def module(self) -> syntax.Module:
         first = None
         while self.peek():
             start = self.at
@@ -122,7 +108,7 @@ class _Parser(Declarations):
             self.entries[name] = replace(
                 entry, variables=variables, functions=self.functions, unread=self.unread
             )
-        return Module(self.entries, self.functions, module, self.unread)
+        return syntax.Module(self.entries, self.functions, module, self.unread)
 
     def name_callers(self) -> None:
         """Give a header's function that was not inlined the place of its call, too; of several
@@ -203,7 +189,7 @@ class _Parser(Declarations):
             self.skip_braces()
         self.accept(";")
 
-    def function(self, kind: type, results: tuple[Param, ...]) -> Any:
+    def function(self, kind: type, results: tuple[syntax.Param, ...]) -> Any:
         """An entry or a function; a function may be declared alone, without a body."""
         name = self.next()
         params = self.params() if self.peek() == "(" else ()
@@ -377,7 +363,7 @@ class _Parser(Declarations):
         if token == "[":
             self.next()
             base = self.operand()
-            address = Address(base, self.offset())
+            address = syntax.Address(base, self.offset())
             if self.peek() != ",":
                 self.expect("]")
                 return address
@@ -411,7 +397,9 @@ def mentioned(
     variable."""
     waiting, seen = [entry], {entry.name}
     while waiting:
-        names = symbols_in(x for i in waiting.pop().instructions for x in i.operands)
+        operands = (x for i in waiting.pop().instructions for x in i.operands)
+        leaves = (leaf for operand in operands for leaf in syntax.leaves(operand))
+        names = {leaf.name for leaf in leaves if isinstance(leaf, Symbol)}
         while names:
             name = names.pop()
             if name not in seen:
@@ -421,8 +409,3 @@ def mentioned(
                 if name in functions:
                     waiting.append(functions[name])
     return seen
-
-
-def symbols_in(operands: Iterable[Operand]) -> set[str]:
-    """The names that operands mention."""
-    return {x.name for operand in operands for x in leaves(operand) if isinstance(x, Symbol)}
