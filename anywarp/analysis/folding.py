@@ -41,16 +41,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..ptx.text import flow, isa
-from ..ptx.text.syntax import (
-    TYPE_BYTES,
-    Address,
-    Entry,
-    Immediate,
-    Instruction,
-    Register,
-    Symbol,
-    Vector,
-)
+from ..ptx.text.forms import elements
+from ..ptx.text.syntax import TYPE_BYTES, Address, Entry, Immediate, Instruction, Register, Symbol
 from .dataflow import ANY, Alignment, bits, needed
 from .loops import loops
 
@@ -220,12 +212,8 @@ def _seen_through(i: Instruction, value: Callable[[Any], Origin]) -> Origin | No
         if isinstance(i.operands[1], Register) and not i.operands[1].name.startswith("%r"):
             return None  # a special register, a float
         return value(i.operands[1])
-    if (
-        i.opcode in ("add", "sub")
-        and i.modifiers[-1][0] in "usb"
-        and isinstance(i.operands[1], Register)
-        and isinstance(i.operands[2], Immediate)
-    ):
+    whole = i.opcode in ("add", "sub") and i.modifiers[-1][0] in "usb"
+    if whole and isinstance(i.operands[1], Register) and isinstance(i.operands[2], Immediate):
         root, offset = value(i.operands[1])
         return root, offset + (1 if i.opcode == "add" else -1) * int(i.operands[2].value)
     return None
@@ -235,27 +223,22 @@ def _member(i: Instruction, value: Callable[[Any], Origin], registers: set[str])
     """None for what is never joined."""
     kind = next((m for m in reversed(i.modifiers) if m in TYPE_BYTES), "")
     size = TYPE_BYTES.get(kind, 0)
-    if (
-        i.opcode not in ("ld", "ldu", "st")
-        or i.guard
-        or not isa.STRONG.isdisjoint(i.modifiers)
-        or "async" in i.modifiers
-        or size not in (*NARROW, 4, 8)
-    ):
+    strong = not isa.STRONG.isdisjoint(i.modifiers) or "async" in i.modifiers
+    if i.opcode not in ("ld", "ldu", "st") or i.guard or strong or size not in (*NARROW, 4, 8):
         return None
     data, address = i.operands[1::-1] if i.opcode == "st" else i.operands[:2]  # and a cache policy
     root, offset = value(address)
-    elements = data.elements if isinstance(data, Vector) else (data,)
-    if size * len(elements) > WINDOW:
+    lanes = elements(data)
+    if size * len(lanes) > WINDOW:
         return None
     words = tuple(
         offset + size * n
-        for n, element in enumerate(elements)
+        for n, element in enumerate(lanes)
         if i.opcode == "st" or getattr(element, "name", None) in registers
     )
     if size in NARROW and len(_parts({word - offset: size for word in words}, WINDOW, True)) > 1:
-        words = tuple(range(offset, offset + size * len(elements), size))
-    return _Member(i, root, offset, size, words, len(elements))
+        words = tuple(range(offset, offset + size * len(lanes), size))
+    return _Member(i, root, offset, size, words, len(lanes))
 
 
 def _key(member: _Member) -> Key:
@@ -288,13 +271,10 @@ def _join(group: list[_Member], zeros: int) -> Iterator[tuple[_Member, Part]]:
     start = min(owner) // WINDOW * WINDOW
     words = {word - start: member.size for word, member in owner.items()}
     for part in _parts(words, 1 << min(zeros, 4), fill):
-        covered = [
-            owner[word]
-            for word in owner
-            if start + part.offset <= word < start + part.offset + part.width
-        ]
+        begin = start + part.offset
+        covered = [owner[word] for word in owner if begin <= word < begin + part.width]
         first = min(covered, key=lambda member: member.instruction.index)
-        yield first, Part(start + part.offset - first.offset, part.width)
+        yield first, Part(begin - first.offset, part.width)
 
 
 def _parts(sizes: dict[int, int], aligned: int, fill: bool) -> list[Part]:
@@ -304,11 +284,8 @@ def _parts(sizes: dict[int, int], aligned: int, fill: bool) -> list[Part]:
     if size in NARROW:
         return _narrow(sizes, 0, WINDOW, aligned, fill)
     if size == 8:
-        return (
-            [Part(0, 16)]
-            if aligned >= 16 and len(words) == 2
-            else [Part(word, 8) for word in sorted(words)]
-        )
+        whole = aligned >= 16 and len(words) == 2
+        return [Part(0, 16)] if whole else [Part(word, 8) for word in sorted(words)]
     pairs = [p for p in (0, 8) if aligned >= 8 and {p, p + 4} <= words]
     if aligned >= 16 and pairs and (len(words) == 4 or (fill and len(words) == 3)):
         return [Part(0, 16)]

@@ -207,15 +207,10 @@ def uses_proxy(opcode: str, *words: str) -> bool:
 
 def cell_bytes(entry: Entry) -> int:
     """The cell size, bytes: the smallest element that the entry loads or stores, at most 4."""
-    sizes = [
-        TYPE_BYTES[word]
-        for i in instructions_of(entry)
-        if i.opcode in ("ld", "ldu", "st", "atom", "red", "suld", "sust")
-        and isa.space(i) != "param"
-        for word in i.modifiers[-2:]
-        if word in TYPE_BYTES
-    ]
-    return min([4, *sizes])
+    reaching = ("ld", "ldu", "st", "atom", "red", "suld", "sust")
+    code = (i for i in instructions_of(entry) if i.opcode in reaching and isa.space(i) != "param")
+    words = (word for i in code for word in i.modifiers[-2:] if word in TYPE_BYTES)
+    return min([4, *(TYPE_BYTES[word] for word in words)])
 
 
 def is_strong(event: Access) -> bool:

@@ -121,14 +121,9 @@ class Words:
 
 def allocation_of(n: int, args: Sequence[Any], allocations: Iterable[Allocation]) -> Allocation:
     """The allocation of an array argument; one array may be several arguments."""
-    args = [memory_of(x) for x in args]
-    data = args[n].__array_interface__["data"][0]
-    first = next(
-        m
-        for m, x in enumerate(args)
-        if isinstance(x, np.ndarray)
-        and (x.nbytes, x.__array_interface__["data"][0]) == (args[n].nbytes, data)
-    )
+    held = map(memory_of, args)
+    places = [isinstance(x, np.ndarray) and (x.nbytes, x.ctypes.data) for x in held]
+    first = places.index(places[n])
     return next(a for a in allocations if a.argument == first)
 
 

@@ -48,13 +48,8 @@ def uses(entry: Entry) -> dict[int, tuple[set[str], set[str]]]:
     """id of an instruction -> what it reads and writes of the registers that wgmma has, their
     copies, and what is made of them; wgmma itself is in there, and no instruction without."""
     code = instructions_of(entry)
-    names = {
-        name
-        for i in code
-        if i.modifiers[:1] == ("mma_async",)
-        for operand in i.operands[:2]
-        for name in isa.registers_in(operand)
-    }
+    operands = (x for i in code if i.modifiers[:1] == ("mma_async",) for x in i.operands[:2])
+    names = {name for x in operands for name in isa.registers_in(x)}
     copies: dict[str, list[str]] = collections.defaultdict(list)
     for i in code:
         for name in isa.read(i) if makes(i) else ():

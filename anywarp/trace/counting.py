@@ -361,10 +361,8 @@ def _global(addresses: Ints, width: int, active: Mask, kind: str) -> list[Ints]:
     """The numbers of a Cost, without wavefronts of an atomic operation; (warps,) each."""
     hits, addresses = addresses >= HIT, addresses % HIT
     width = 1 << (width - 1).bit_length()  # cp.async may read a part of where it is aligned
-    counts = [
-        count(addresses, width, active)
-        for count in (analysis.cache_lines, analysis.sectors, analysis.ideal_sectors)
-    ]
+    functions = analysis.cache_lines, analysis.sectors, analysis.ideal_sectors
+    counts = [function(addresses, width, active) for function in functions]
     if kind in KINDS:
         data, tags = analysis.l1_wavefronts(addresses, width, active, kind, hits)
         counts += [data, analysis.ideal_global_wavefronts(addresses, width, active), tags]

@@ -30,6 +30,7 @@ from .pipe_overheads import INACTIVE, LOADS_AND_STORES, THREAD_INDEX, PipeOverhe
 WITH_ARRAYS = ("global", "shared", "local")  # spaces
 Dim3 = tuple[int, int, int]
 SPACE_OF = {Cost: "global", SharedCost: "shared"}
+COLUMNS = {Cost: ("lines/req", "sectors/req"), SharedCost: ("wavefronts/req", "conflicts/req")}
 
 
 @dataclass(frozen=True)
@@ -106,10 +107,7 @@ class Trace:
     def __repr__(self) -> str:
         tables = [
             _table(columns, [(p, *c[:4]) for p, c in sorted(self.costs.items()) if type(c) is kind])
-            for kind, columns in (
-                (Cost, ("lines/req", "sectors/req")),
-                (SharedCost, ("wavefronts/req", "conflicts/req")),
-            )
+            for kind, columns in COLUMNS.items()
         ]
         told = "\n\n".join(filter(None, tables)) or "no access to global or shared memory"
         if self.uncounted:
@@ -169,16 +167,11 @@ def _table(columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
         return ""
     head = ("line", "access", "array", "requests", *columns, "at best")
     several = len({place.file for place, *_ in rows}) > 1
-    cells = [
-        (
-            f"{place.file}:{place.line}" if several else str(place.line),
-            place.kind,
-            place.array,
-            str(requests),
-            *(f"{n / requests:.4g}" for n in rest),
-        )
-        for place, requests, *rest in rows
-    ]
+    cells = []
+    for place, requests, *rest in rows:
+        line = f"{place.file}:{place.line}" if several else str(place.line)
+        each = (f"{n / requests:.4g}" for n in rest)
+        cells.append((line, place.kind, place.array, str(requests), *each))
     widths = [max(map(len, column)) for column in zip(head, *cells)]
     return "\n".join(
         "  ".join(cell.rjust(width) for cell, width in zip(row, widths)) for row in (head, *cells)
@@ -289,25 +282,16 @@ class Recorder:
         where = event.instruction.position or NOWHERE
         shape = len(event.blocks), event.threads
         address, active = analysis.by_warp(event.address, event.mask, *shape)
+        what = where.line, event.kind, event.space, name
+        elements = self.elements.get((event.space, name))
+        about: Any = event.step, event.instruction.line, elements, where.file
         for n, warp in np.argwhere(active.any(-1)).tolist():
+            block = self.held[int(event.blocks[n])]
             for part in self.tally.code.parts_of(event):
                 if self.warps is None or warp in self.warps:
-                    yield WarpAccess(
-                        where.line,
-                        event.kind,
-                        event.space,
-                        name,
-                        part.width,
-                        address[n, warp] + (part.offset - start),
-                        active[n, warp],
-                        warp,
-                        start,
-                        self.held[int(event.blocks[n])],
-                        event.step,
-                        event.instruction.line,
-                        self.elements.get((event.space, name)),
-                        where.file,
-                    )
+                    offset = address[n, warp] + (part.offset - start)
+                    lanes = part.width, offset, active[n, warp]
+                    yield WarpAccess(*what, *lanes, warp, start, block, *about)
 
     def end(self) -> Trace:
         """The trace, once the run is over."""
