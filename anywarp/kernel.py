@@ -83,10 +83,7 @@ class Kernel:
             raise TypeError(f"options must be a list of strings: [{options!r}]")
         if backend != "nvrtc":
             raise ValueError(f'backend must be "nvrtc", the one compiler here, not {backend!r}')
-        for word, given in (
-            ("translate_cucomplex", translate_cucomplex),
-            ("jitify", jitify),
-        ):
+        for word, given in (("translate_cucomplex", translate_cucomplex), ("jitify", jitify)):
             if given:
                 raise ValueError(f"{word}={given!r} is for cupy.RawKernel: {REFUSED[word]}")
         self.source = code  # plain: the compiler takes no subclass, such as a region

@@ -25,16 +25,8 @@ from .build import NoCompiler
 from .kernel import Kernel, Size
 from .sass.hot_loop import machine_loop
 from .sass.operands import operand_cycles
-from .trace.metrics import (
-    CONFLICTS,
-    FFMA,
-    KINDS,
-    REQUESTS,
-    SECTORS,
-    SHARED_INSTRUCTIONS,
-    WAVEFRONTS,
-)
-from .trace.trace import Trace, WarpAccess
+from .trace import FFMA, REQUESTS, SECTORS, Trace, WarpAccess
+from .trace.metrics import CONFLICTS, KINDS, SHARED_INSTRUCTIONS, WAVEFRONTS
 
 __all__ = [
     "GOALS", "Counted", "Goal", "assert_clean", "assert_counters", "assert_same_bits", "bounds",
@@ -136,8 +128,7 @@ GOALS: dict[str, Goal] = {
     ),
     "multiply_adds": Goal("multiply-adds of threads", lambda it: it.trace.counters[FFMA]),
     "shared_bytes": Goal(
-        "bytes of shared memory of a block",
-        lambda it: _shared(it.kernel) + it.shared_mem,
+        "bytes of shared memory of a block", lambda it: _shared(it.kernel) + it.shared_mem
     ),
     "registers": Goal("registers of a thread", lambda it: it.kernel.resources().registers),
     "stack": Goal("bytes of local memory of a thread", lambda it: it.kernel.resources().stack),

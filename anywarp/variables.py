@@ -73,12 +73,8 @@ def find(module: ptx.Module, source: str, name: str) -> Variable:
     fitting = [v for v in module.variables if name in (v.name, called[v.name])]
     fitting = fitting or [v for v in module.variables if called[v.name].endswith(f"::{name}")]
     if len(fitting) != 1:
-        what, own = "several variables", fitting
-        if not fitting:
-            what, own = (
-                "no variable",
-                [v for v in module.variables if "cuda::" not in called[v.name]],
-            )
+        what = "several variables" if fitting else "no variable"
+        own = fitting or [v for v in module.variables if "cuda::" not in called[v.name]]
         names = ", ".join(_said(v.name) for v in own[:8])
         raise ValueError(f"the PTX has {what} {name}: {names or 'none at all'}")
     (found,), bare = fitting, demangle(name.rpartition("::")[2])

@@ -116,12 +116,8 @@ def compile(
         for asked, symbol in lowered.items():
             if not re.search(rf"\.entry {re.escape(symbol)}\b", ptx):  # which it does not mind
                 return Refused(f"__nv_name_map: error: {asked} is no kernel with a body")
-        return Compiled(
-            ptx=ptx,
-            cubin=_bytes(program, "CUBIN") or None,
-            log=_text(program, "ProgramLog"),
-            lowered=lowered,
-        )
+        cubin, log = _bytes(program, "CUBIN") or None, _text(program, "ProgramLog")
+        return Compiled(ptx, cubin, log, lowered)
     finally:
         _call("DestroyProgram", byref(program))
 

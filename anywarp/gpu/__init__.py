@@ -361,11 +361,7 @@ def launch(
 
 
 def refused(
-    kernel: Loaded,
-    grid: tuple[int, ...],
-    block: tuple[int, ...],
-    shared_mem: int,
-    error: Exception,
+    kernel: Loaded, grid: tuple[int, ...], block: tuple[int, ...], shared_mem: int, error: Exception
 ) -> RuntimeError:
     """The error to raise for a launch that the driver refuses."""
     return RuntimeError(

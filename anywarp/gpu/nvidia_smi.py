@@ -32,17 +32,10 @@ _THROTTLE = {
 def status() -> Status:
     """Driver, SM clock and throttle reasons just now. Never raises; takes 0.1 to 2 seconds."""
     for reasons in ("clocks_event_reasons.active", "clocks_throttle_reasons.active"):
+        query = f"--query-gpu=pci.bus_id,driver_version,clocks.sm,{reasons}"
+        command = ["nvidia-smi", query, "--format=csv,noheader,nounits"]
         try:
-            answer = subprocess.run(
-                [
-                    "nvidia-smi",
-                    f"--query-gpu=pci.bus_id,driver_version,clocks.sm,{reasons}",
-                    "--format=csv,noheader,nounits",
-                ],
-                capture_output=True,
-                text=True,
-                timeout=20,
-            )
+            answer = subprocess.run(command, capture_output=True, text=True, timeout=20)
         except (OSError, subprocess.SubprocessError):
             return Status()
         if answer.returncode == 0:  # drivers before 535 know only the second name

@@ -56,16 +56,9 @@ def copy_matrix(target: Any, source: Any, queue: Any) -> None:
 
     rows, columns = source.shape
     if source.size:
-        runtime.memcpy2DAsync(
-            gpu.address(target),
-            target.strides[0],
-            gpu.address(source),
-            source.strides[0],
-            4 * columns,
-            rows,
-            _kind(target, source),
-            queue.ptr,
-        )
+        to, at = ((gpu.address(x), x.strides[0]) for x in (target, source))
+        how = _kind(target, source), queue.ptr
+        runtime.memcpy2DAsync(*to, *at, 4 * columns, rows, *how)
 
 
 def _kind(target: Any, source: Any) -> int:
