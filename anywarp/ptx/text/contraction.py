@@ -103,7 +103,7 @@ def _plan(entry: Function) -> tuple[dict[int, int], dict[str, list[Any]]]:
         if any(taken.get(n, m) != m for n in sums):
             return False
         return len(sums) == 1 or not any(
-            p != product and len(uses[p]) == 1 for n in sums if n not in taken for p in summed(n)
+            len(uses[p]) == 1 for n in sums if n not in taken for p in summed(n)
         )
 
     for n in sorted({n for p in able for n in uses[p]}):

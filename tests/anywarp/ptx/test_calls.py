@@ -202,7 +202,7 @@ def test_what_cannot_be_read_does_not_block_the_rest():
     line = next(n for n, s in enumerate(text.splitlines(), 1) if "] %a" in s)
     for name, args, what in (
         ("broken", [out], str(line)),
-        ("caller", [], "odd"),
+        ("caller", [], "odd could not be read: PTX line"),
         ("sampled", [], "tex"),
         ("addressed", [], "texref"),
         ("strange", [], r"mystery.u32' \(mystery\)"),
@@ -282,3 +282,29 @@ st.global.b32 [%o], %x;"""
     kernel(1, 40, [out])
     assert out.tolist() == [*range(100, 140)]
     assert kernel.sanitize(1, 40, [out]) == ()
+
+
+def test_exit_in_a_function_ends_the_thread():
+    """ret goes back to where it was called from."""
+    function = """
+.func odd_leave(.param .b32 given)
+{
+.reg .b32 %x; .reg .pred %p;
+ld.param.b32 %x, [given];
+and.b32 %x, %x, 1;
+setp.ne.u32 %p, %x, 0;
+@%p exit;
+ret;
+}"""
+    body = """
+.reg .b64 %o; .reg .b32 %t;
+ld.param.u64 %o, [out];
+mov.u32 %t, %tid.x;
+{ .param .b32 passed;
+st.param.b32 [passed], %t;
+call.uni odd_leave, (passed); }
+mad.wide.u32 %o, %t, 4, %o;
+st.global.b32 [%o], 7;"""
+    out = np.zeros(40, "i4")
+    launch(entry(body, "u64 out", module=function), "k", 1, 40, [out])
+    assert out.tolist() == [7, 0] * 20

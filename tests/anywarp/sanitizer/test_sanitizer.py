@@ -564,3 +564,13 @@ def test_memory_that_cannot_be_had_is_said(monkeypatch):
     monkeypatch.setattr(shadow.mmap, "mmap", refuse)
     with pytest.raises(MemoryError, match="no memory for 8,000 bytes.* take a smaller product"):
         shadow.zeros(1000)
+
+
+def test_one_array_as_two_arguments_is_one_allocation():
+    """Whichever of them is said to hold nothing yet."""
+    source = """extern "C" __global__ void k(float* to, const float* from, const float* again)
+    { to[threadIdx.x] = from[threadIdx.x] + again[threadIdx.x]; }"""
+    to, x = np.zeros(32, np.float32), np.ones(32, np.float32)
+    for n in 1, 2:
+        (finding,) = Kernel(source, "k").sanitize(1, 32, (to, x, x), uninitialised=[n])
+        assert finding.kind == "uninitialised", n
