@@ -1,14 +1,17 @@
 // Halves: a float32 as two numbers of FP16
 //
 // Two numbers of FP16 have 22 bits and two signs: nearly a float32, where BF16 takes three numbers,
-// so three products do where there were six. What FP16 lacks is range. So `pack` gives each row of
-// A and column of B an exponent, such that its largest number lies just below 2^15, and the second
-// number 2^11 times what the first one left, whose products have accumulators of their own, `low`.
-// Down to 2^-28 of its row's largest a number then loses no more than 2^-23 of itself. Of smaller
-// ones a sum may lose up to K 2^-20, and `pack` notes how large a sum must be for this not to
-// matter, which is 0 for a row that loses nothing and NaN for one with an infinity or NaN.
+// so three products do where there were six. What FP16 lacks is range. So `pack` multiplies each
+// row of A and column of B by a power of two that brings its largest number to between 2^14 and
+// 2^15, its scale. The second number is 2^11 times what the first one leaves, and its
+// products have accumulators of their own, `low`.
+// Down to 2^-27 of its row's largest a number then loses no more than 2^-23 of itself. Smaller ones
+// may cost a sum 3 K 2^-21 in its scale. So `pack` notes how large a sum must be for this not to
+// matter, which is 0 for a row that loses no more and NaN for one with an infinity or NaN.
 // Rows of a tile with a sum that is smaller, or not finite, are computed again with FMAs, eight
 // rows at a time; so is all where K is below LEAST_K.
+// Not noted are small numbers that parts hold exactly, though second by second parts are left out
+// of their products, too, and those that the scale turns into 0.
 // Look at the number of wgmma, and at the guard, which costs a comparison for each element of C.
 // tensor cores: yes
 // launch: pack(grid=(M + BM - 1) // BM * (BM // 8) + (N + BN - 1) // BN * (BN // 8), block=PACKERS, when=K >= LEAST_K)
@@ -52,7 +55,7 @@
 
 #define PARTS 2
 #define LOW 2048.0f         // a second part is so many times what the first one left
-#define LEAST 128.0f        // a sum of at least this bears what parts below 2^-24 may lose
+#define LEAST 128.0f        // a sum of at least this bears what numbers below 2^-13 may lose
 #define HELD 4              // eights of numbers that a thread keeps while it packs
 #define BLOCK 64            // of k, summed by itself where rows are computed again
 #define UNITS (BK / 8)      // of 16 bytes in a row of a tile
@@ -81,8 +84,8 @@ struct __align__(128) Tile {
 };
 
 struct Scale {      // of a row of A or a column of B
-    int exponent;   // its numbers are 2^exponent times what is packed
-    float least;    // the least sum, of what is packed, that its losses do not spoil
+    int exponent;   // its numbers are 2^exponent times what is packed, which is their scale
+    float least;    // the least sum in that scale that its losses do not spoil
 };
 
 struct Stage {
@@ -164,7 +167,7 @@ __device__ void pack_rows(const float* X, int ld, int rows, int K, Tile<ROWS>* t
     __syncthreads();
     for (int warp = 0; warp < PACKERS / 32; ++warp)
         most = fmaxf(most, largest[warp][thread % 8]);
-    int exponent = max((__float_as_int(most) >> 23) - 127 - 14, -127);  // the factor is a float32
+    int exponent = max((__float_as_int(most) >> 23) - 127 - 14, -127);  // 2^127 is a float32
     float factor = __int_as_float((127 - exponent) << 23);
 
     auto pack = [&](float (&x)[8], int unit) {
@@ -177,7 +180,7 @@ __device__ void pack_rows(const float* X, int ld, int rows, int K, Tile<ROWS>* t
         for (int p = 0; p < PARTS; ++p)
             tile.unit[p][unit % UNITS][row % ROWS] =
                 {part(&left[0]), part(&left[2]), part(&left[4]), part(&left[6])};
-        for (int i = 0; i < 8; ++i)  // 2^22 times what is lost; NaN is what an infinity leaves
+        for (int i = 0; i < 8; ++i)  // left is 2^22 times what is lost, or NaN of an infinity
             if (!(fabsf(left[i]) <= fabsf(x[i]) / 2))
                 atomicMax(&losses[thread % 8], left[i] == left[i] ? 1 : 2);
     };
