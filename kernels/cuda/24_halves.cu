@@ -7,11 +7,10 @@
 // products have accumulators of their own, `low`.
 // Down to 2^-27 of its row's largest a number then loses no more than 2^-23 of itself. Smaller ones
 // may cost a sum 3 K 2^-21 in its scale. So `pack` notes how large a sum must be for this not to
-// matter, which is 0 for a row that loses no more and NaN for one with an infinity or NaN.
+// matter, which is 0 for a row without them and NaN for one with an infinity or NaN. Small is also
+// what parts hold exactly, as second by second parts are left out, and what the scale turns into 0.
 // Rows of a tile with a sum that is smaller, or not finite, are computed again with FMAs, eight
 // rows at a time; so is all where K is below LEAST_K.
-// Not noted are small numbers that parts hold exactly, though second by second parts are left out
-// of their products, too, and those that the scale turns into 0.
 // Look at the number of wgmma, and at the guard, which costs a comparison for each element of C.
 // tensor cores: yes
 // launch: pack(grid=(M + BM - 1) // BM * (BM // 8) + (N + BN - 1) // BN * (BN // 8), block=PACKERS, when=K >= LEAST_K)
@@ -55,7 +54,8 @@
 
 #define PARTS 2
 #define LOW 2048.0f         // a second part is so many times what the first one left
-#define LEAST 128.0f        // a sum of at least this bears what numbers below 2^-13 may lose
+#define SMALL (1.0f / 8192) // of smaller numbers, in their scale, more than 2^-23 may be lost
+#define LEAST 128.0f        // a sum of at least this bears what small numbers may lose
 #define HELD 4              // eights of numbers that a thread keeps while it packs
 #define BLOCK 64            // of k, summed by itself where rows are computed again
 #define UNITS (BK / 8)      // of 16 bytes in a row of a tile
@@ -85,7 +85,7 @@ struct __align__(128) Tile {
 
 struct Scale {      // of a row of A or a column of B
     int exponent;   // its numbers are 2^exponent times what is packed, which is their scale
-    float least;    // the least sum in that scale that its losses do not spoil
+    float least;    // the least sum in that scale that its small numbers do not spoil
 };
 
 struct Stage {
@@ -176,12 +176,12 @@ __device__ void pack_rows(const float* X, int ld, int rows, int K, Tile<ROWS>* t
         Tile<ROWS>& tile = tiles[(size_t)(first / ROWS) * depth + unit / UNITS];
         float left[8];
         for (int i = 0; i < 8; ++i)
-            left[i] = x[i] *= factor;
+            left[i] = x[i] * factor;
         for (int p = 0; p < PARTS; ++p)
             tile.unit[p][unit % UNITS][row % ROWS] =
                 {part(&left[0]), part(&left[2]), part(&left[4]), part(&left[6])};
-        for (int i = 0; i < 8; ++i)  // left is 2^22 times what is lost, or NaN of an infinity
-            if (!(fabsf(left[i]) <= fabsf(x[i]) / 2))
+        for (int i = 0; i < 8; ++i)  // NaN is what an infinity leaves; x may have become 0
+            if (left[i] != left[i] || (x[i] != 0 && fabsf(x[i] * factor) < SMALL))
                 atomicMax(&losses[thread % 8], left[i] == left[i] ? 1 : 2);
     };
     #pragma unroll
