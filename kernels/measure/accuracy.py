@@ -31,7 +31,7 @@ ELEMENTS: dict[str, Callable[[Any, int, int], Any]] = {
 }
 KINDS = (*ELEMENTS, "graded", "cancelling")  # and SPOILT_KIND, which has no error
 # kinds that are hard for products on tensor cores
-HARD = ("below", "large column", "two in a row", "ascending", "opposed", "distances")
+HARD = ("below", "large column", "two in a row", "ascending", "opposed", "short", "distances")
 
 
 def matrices(kind: str, M: int, N: int, K: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -45,8 +45,9 @@ def matrices(kind: str, M: int, N: int, K: int, seed: int = 0) -> tuple[np.ndarr
     "below": all products of a sum but the last, which is 1, lie just below 2^-25; "large column":
     positive, the last column of A times 2^20; "two in a row": two numbers in each row of A, zeros
     beside them; "ascending": columns of A times powers of two from 1 to 2^60; "opposed": columns of
-    A times powers of two from 2^-40 to 2^40, rows of B divided by them; "distances": A is
-    exp(-100 d^2), d between points of the unit cube.
+    A times powers of two from 2^-40 to 2^40, rows of B divided by them; "short": the first column
+    of A is 1, others have seven bits and are times 2^-38, the first row of B is 0; "distances": A
+    is exp(-100 d^2), d between points of the unit cube.
     """
     stream = np.random.RandomState(seed)
     make = ELEMENTS.get(kind, ELEMENTS["uniform"])
@@ -71,6 +72,9 @@ def matrices(kind: str, M: int, N: int, K: int, seed: int = 0) -> tuple[np.ndarr
     if kind == "opposed":
         powers = np.exp2(stream.randint(-40, 41, K))
         A, B = A * powers, B / powers[:, None]
+    if kind == "short":
+        A = np.round(128 * A) / 2.0**45
+        A[:, 0], B[0] = 1, 0
     if kind == "distances":
         points, others = stream.uniform(0, 1, (M, 1, 3)), stream.uniform(0, 1, (1, K, 3))
         A = np.exp(-100 * sum((points[..., i] - others[..., i]) ** 2 for i in range(3)))
