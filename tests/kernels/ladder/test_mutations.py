@@ -349,7 +349,8 @@ def test_nothing_is_found_without_a_mutation(label):
 
 def test_every_step_on_record_has_mutations():
     """From 16 on, of three kinds at least, by who notices."""
-    recorded = json.loads(recorded_path("NVIDIA H200", BITS).read_text())
+    paths = (recorded_path(gpu, BITS) for gpu in ("NVIDIA H200", "NVIDIA H100 80GB HBM3"))
+    recorded = {label for path in paths for label in json.loads(path.read_text())}
     verdicts = {label: [] for label in recorded if " " not in label}
     for label, mutations in MUTATIONS.items():
         verdicts[label.split()[0]] += [frozenset(verdict) for *_, verdict in mutations]
