@@ -63,8 +63,7 @@ def matrices(kind: str, M: int, N: int, K: int, seed: int = 0) -> tuple[np.ndarr
         A[:], B[:] = 2**-12.5 * 0.999, 2**-12.5 * 0.999
         A[:, -1], B[-1] = 1, 1
     if kind == "large column":
-        A, B = abs(A), abs(B)
-        A[:, -1] *= 2**20
+        A, B = abs(A) * np.where(np.arange(K) == K - 1, 2**20, 1), abs(B)
     if kind == "two in a row":
         A *= stream.random_sample(A.shape).argsort(1).argsort(1) < 2
     if kind == "ascending":
