@@ -30,10 +30,19 @@ def test_hard_input_stays_within_the_bound(kind):
     assert compare(multiply(STEP, A, B), A, B).ok
 
 
-def test_without_the_guard_it_would_not():
-    A, B = accuracy.matrices("opposed", 40, 50, 64)
-    assert STEP.source.count(GUARD) == 1
-    bare = STEP.edit(source=STEP.source.replace(GUARD, ""))
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        (GUARD, ""),
+        ("start += THREADS / 32 * BLOCK", "start += THREADS / 16 * BLOCK"),
+        ("rows[min(first + r, n - 1)]", "rows[0]"),
+        ("warp < THREADS / 32", "warp < 1"),
+    ],
+)
+def test_without_a_part_of_the_guard_it_would_not(old, new):
+    A, B = accuracy.matrices("opposed", 40, 50, 600)
+    assert compare(multiply(STEP, A, B), A, B).ok and STEP.source.count(old) == 1
+    bare = STEP.edit(source=STEP.source.replace(old, new))
     assert not compare(multiply(bare, A, B), A, B).ok
 
 
