@@ -13,7 +13,7 @@
 // rows at a time; so is all where K is below LEAST_K.
 // Look at the number of wgmma, and at the guard, which costs a comparison for each element of C.
 // tensor cores: yes
-// launch: pack(grid=(M + BM - 1) // BM * (BM // 8) + (N + BN - 1) // BN * (BN // 8), block=PACKERS, when=K >= LEAST_K)
+// launch: pack(grid=(M + BM - 1) // BM * (BM // 8) + (N + BN - 1) // BN * (BN // 8), block=min(PACKERS, (K + 127) // 128 * 32), when=K >= LEAST_K)
 // launch: sgemm(grid=(M + BM - 1) // BM * ((N + BN - 1) // BN) * SPLITS, block=2 * BM, shared=STAGES * 4 * BK * (BM + BN))
 // workspace: (K + BK - 1) // BK * ((M + BM - 1) // BM * 4 * BK * BM + (N + BN - 1) // BN * 4 * BK * BN) + (M + BM - 1) // BM * 8 * BM + (N + BN - 1) // BN * 8 * BN
 // arguments: lda ldb ldc workspace
@@ -43,7 +43,7 @@
 #define LEAST_K 32
 #endif
 #ifndef PACKERS
-#define PACKERS 1024  // threads of a block that packs
+#define PACKERS 1024  // threads of a block that packs, at most
 #endif
 #ifndef TRANS_A
 #define TRANS_A 0
@@ -74,7 +74,8 @@ static_assert(LEAST_K >= 32, "sums of fewer products need FMAs to stay within th
 static_assert(PACKERS > 0 && PACKERS % 32 == 0, "whole warps pack");
 static_assert(PACKERS <= 1024, "a block has 1024 threads at most");
 static_assert((TRANS_A | TRANS_B | 1) == 1, "an operand is transposed, 1, or not, 0");
-static_assert(SPLITS == 1 || SPLITS == 2, "two blocks exchange their sums");
+static_assert(SPLITS == 1 || SPLITS == 2 || SPLITS == 4,
+              "a warp computes 32 columns again");
 
 // region: tile
 // Parts of the numbers in ROWS rows of A, or columns of B, and BK along k.
@@ -130,7 +131,7 @@ __device__ void pack_rows(const float* X, int ld, int rows, int K, Tile<ROWS>* t
 {
     __shared__ float largest[PACKERS / 32][8];
     __shared__ int losses[8];
-    int thread = threadIdx.x, step = PACKERS / 8, depth = (K + BK - 1) / BK;
+    int thread = threadIdx.x, step = blockDim.x / 8, depth = (K + BK - 1) / BK;
     int row = first + thread % 8, start = thread / 8;
     bool aligned = ld % 4 == 0 && (size_t)X % 16 == 0;
     float x[HELD][8], most = 0;
@@ -165,7 +166,7 @@ __device__ void pack_rows(const float* X, int ld, int rows, int K, Tile<ROWS>* t
     if (thread < 8)
         losses[thread] = 0;
     __syncthreads();
-    for (int warp = 0; warp < PACKERS / 32; ++warp)
+    for (int warp = 0; warp < blockDim.x / 32; ++warp)
         most = fmaxf(most, largest[warp][thread % 8]);
     int exponent = max((__float_as_int(most) >> 23) - 127 - 14, -127);  // 2^127 is a float32
     float factor = __int_as_float((127 - exponent) << 23);
@@ -402,16 +403,22 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
     // endregion
 
     // region: exchange
-    if (SPLITS > 1) {  // half of the sums for the other half
+    if (SPLITS > 1) {  // each block gets all parts of its columns, and sums them in the order of k
         float* received = (float*)stages;
         cluster_sync();
         #pragma unroll
-        for (int i = 0; i < BN / 4; ++i)
-            store_there(&received[i * THREADS + thread], rank ^ 1, rank ? sum[i] : sum[BN / 4 + i]);
+        for (int i = 0; i < BN / 2; ++i) {
+            int owner = i / (COLS / 2), place = rank * (COLS / 2) + i % (COLS / 2);
+            store_there(&received[place * THREADS + thread], owner, sum[i]);
+        }
         cluster_sync();
         #pragma unroll
-        for (int i = 0; i < BN / 4; ++i)
-            sum[i] = (rank ? sum[BN / 4 + i] : sum[i]) + received[i * THREADS + thread];
+        for (int i = 0; i < COLS / 2; ++i) {
+            sum[i] = received[i * THREADS + thread];
+            #pragma unroll
+            for (int block = 1; block < SPLITS; ++block)
+                sum[i] += received[(block * (COLS / 2) + i) * THREADS + thread];
+        }
     }
     // endregion
 

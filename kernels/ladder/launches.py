@@ -5,7 +5,8 @@ A file of one kernel says how many threads a block has, and there is a block for
     // block: (BN, BM)
 
 Any other file has a line for each launch, in order. What stands in it are expressions on the
-defines; those of `grid` and `when` know M, N and K as well:
+defines; those of `grid` and `when` know M, N and K as well, and so does `block` of a kernel beside
+sgemm:
 
     // launch: pack(grid=(M // BM, K // BK), block=256, when=K > BK)
     // launch: sgemm(grid=((N + BN - 1) // BN, (M + BM - 1) // BM), block=256, shared=98304)
@@ -75,7 +76,7 @@ def read(text: str, defines: Collection[str]) -> Launch:
         raise ValueError(f"a launch is {FORM}, not {text!r}")
     known = {
         "grid": (*SIDES, *defines),
-        "block": tuple(defines),
+        "block": (*(SIDES if call.func.id != SYMBOL else ()), *defines),
         "shared": tuple(defines),
         "when": (*SIDES, *defines),
     }
