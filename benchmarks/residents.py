@@ -16,7 +16,7 @@ from kernels.ladder import model
 def residents(name: str) -> dict[str, int]:
     """Blocks on an SM of compute capability `name`, such as "7.5", by the label of the tile."""
     wanted = tuple(map(int, name.split(".")))
-    labels = [label for section in model._sections(model.H200) for label in section["tiles"]]
+    labels = [label for section, _ in model._sections(model.H200) for label in section["tiles"]]
     steps = (model.named(label, wanted) for label in labels)
     return {
         tile.label: model.occupied(tile, wanted)

@@ -3,7 +3,8 @@
 `measure.splits` times steps, tiles and ways to share out their steps, and fits the costs of
 `analysis.duration`; here they are looked up. What was fitted on a GPU stands in its record, for as
 many SMs as it has; any other GPU has the record of an H200, with its own SMs, as many blocks of a
-tile on each as it has room for, and its own memory bandwidth.
+tile on each as it has room for, and its own memory bandwidth. A step that a record lacks is as an
+H100 timed it.
 """
 
 from __future__ import annotations
@@ -49,6 +50,9 @@ OTHERS = {  # steps beside it, each with the variants that are worth a try
         tile + swap
         for tile in ("", " BN=64", " BM=64 BN=64 STAGES=2 STREAM=396")
         for swap in ("", " SWAP_AB=1")
+    ),
+    "24_halves": tuple(
+        tile + splits for tile in ("", " BM=64") for splits in ("", " SPLITS=2", " SPLITS=4")
     ),
 }
 REACH = 0.8  # doublings of a side at which a shape that was timed still counts
@@ -150,7 +154,7 @@ def resident(label: str, on: Gpu) -> int:
     holds. Known for the tiles above and `anywarp.analysis.occupancy.SMS`; for others it is compiled
     for the GPU. 0 where not even one has room."""
     if _own(on) is not None:
-        for section in _sections(on):
+        for section, _ in _sections(on):
             if label in section["tiles"]:
                 return int(section["tiles"][label]["resident"])
     name = capability.text(on.compute_capability)
@@ -188,7 +192,7 @@ def candidates(on: Gpu = H200, tensor_cores: bool = False) -> tuple[str, ...]:
         and _runs(way, on)
         and (on.compute_capability == (9, 0) or not way.file.reordered)
     }
-    timed = {label for section in _sections(on) for label in section["tiles"]}
+    timed = {label for section, _ in _sections(on) for label in section["tiles"]}
     return tuple(x for x, tile in labels.items() if tile in timed and resident(tile, on))
 
 
@@ -234,11 +238,11 @@ def _way(label: str, on: Gpu) -> Way:
     way = step(label)
     way = way.define(**{x: 0 for x in ("TRANS_A", "TRANS_B") if x in way.defines})
     name, sections = base(way).label, _sections(on)
-    where = next((n for n, section in enumerate(sections) if name in section["tiles"]), None)
+    where = next((n for n, (section, _) in enumerate(sections) if name in section["tiles"]), None)
     if where is None:
-        timed = ", ".join(x for section in sections for x in section["tiles"])
+        timed = ", ".join(x for section, _ in sections for x in section["tiles"])
         raise ValueError(f"{name!r} has not been timed; there are {timed}")
-    section = sections[where]
+    section, costs = sections[where]
     tile = Tile(**section["tiles"][name])
     us = np.zeros(len(section["shapes"]))
     if way.label in section["labels"]:
@@ -246,7 +250,7 @@ def _way(label: str, on: Gpu) -> Way:
         us = np.array([row[column] or 0.0 for row in section["us"]])
     known = us > 0
     M, N, K = np.array(section["shapes"]).T
-    said = microseconds(tile, Costs(**_record(on)["costs"]), work(way, M, N, K))  # timed there
+    said = microseconds(tile, costs, work(way, M, N, K))  # where it was timed
     errors = np.where(known, np.log(np.where(known, us, 1) / said), 0.0)
     if _own(on) is None:
         there = {"resident": max(1, resident(name, on)), "gbs": tile.gbs * _bandwidth(on)}
@@ -257,7 +261,7 @@ def _way(label: str, on: Gpu) -> Way:
 @functools.lru_cache(maxsize=256)
 def _near(M: int, N: int, K: int, aligned: bool, section: int, on: Gpu) -> np.ndarray:
     """How much each of the shapes that were timed counts for this one."""
-    timed = np.array(_sections(on)[section]["shapes"], float)
+    timed = np.array(_sections(on)[section][0]["shapes"], float)
     squares = np.square(np.log2(np.maximum((M, N, K), 1)) - np.log2(timed)).sum(1)
     squares += (timed[:, 1] % 4 == 0) != aligned
     near: np.ndarray = np.exp(-squares / (2 * REACH**2))
@@ -284,10 +288,13 @@ def _bandwidth(on: Gpu) -> float:
 
 
 @functools.cache
-def _sections(on: Gpu) -> tuple[Mapping[str, Any], ...]:
-    """Of step 18, and of the others."""
-    record = _record(on)
-    return record, *record.get("others", {}).values()
+def _sections(on: Gpu) -> tuple[tuple[Mapping[str, Any], Costs], ...]:
+    """Of step 18, and of the others, each with the costs of the GPU that it was timed on."""
+    record, later = _record(on), records.model(records.SAME_SM)
+    of_name = {name: (section, later) for name, section in later["others"].items()}
+    of_name |= {name: (section, record) for name, section in record.get("others", {}).items()}
+    every = (record, record), *of_name.values()
+    return tuple((section, Costs(**timed["costs"])) for section, timed in every)
 
 
 def _record(on: Gpu) -> dict[str, Any]:

@@ -107,18 +107,21 @@ def modelled(steps: Sequence[Step], timed: Results) -> dict[str, Any]:
 
 def table(steps: Sequence[Step], timed: Results) -> dict[str, Any]:
     """Microseconds of each step, and of cuBLAS beside them, at each shape; None where a step was
-    hopeless, or left out."""
+    hopeless or left out, and where K is so small that it multiplies by FMAs alone."""
     labels = [step.label for step in steps]
+    least = {step.label: step.defines.get("LEAST_K", 0) for step in steps}
     by_shape: dict[Shape, dict[str, Any]] = {}
     for r in timed.records:
         if r.step in labels:
             by_shape.setdefault((r.M, r.N, r.K), {})[r.step] = r
     us = [
         [
-            round(1000 * there[x].ms, 2) if x in there and there[x].repeats >= ROUNDS else None
+            round(1000 * there[x].ms, 2)
+            if x in there and there[x].repeats >= ROUNDS and K >= least[x]
+            else None
             for x in labels
         ]
-        for there in by_shape.values()
+        for (_, _, K), there in by_shape.items()
     ]
     by_cublas = [round(1000 * (fastest(x.values()).cublas_ms or 0), 2) for x in by_shape.values()]
     return {"labels": labels, "shapes": list(by_shape), "cublas_us": by_cublas, "us": us}

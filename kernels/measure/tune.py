@@ -1,9 +1,9 @@
 """Searching tiles on a GPU: `python -m kernels tune`.
 
-All candidates are compiled first, side by side; what the step refuses, what spills registers and
-what wants more shared memory than the GPU has is left out. At each shape the rest is timed by
-successive halving: everything once, then the faster ones again, more often the fewer they are
-(K. Jamieson, A. Talwalkar, "Non-stochastic best arm identification and hyperparameter
+All candidates are compiled first, side by side; what the step refuses, what spills more than a few
+registers and what wants more shared memory than the GPU has is left out. At each shape the rest is
+timed by successive halving: everything once, then the faster ones again, more often the fewer they
+are (K. Jamieson, A. Talwalkar, "Non-stochastic best arm identification and hyperparameter
 optimization", AISTATS 2016), with cuBLAS in each round.
 
 What was measured is `Results`, as of any timing, with a record for each candidate and shape, where
@@ -31,6 +31,7 @@ from ..records import CUBLAS, TUNE, Results, own_path
 from .bench import Protocol, Shape, Timer, measure
 
 SIZES = (512, 1024, 2048, 4095, 4096)
+FEW = 32  # bytes of registers that a thread may spill
 KEPT = 4  # one in so many is timed again,
 AGAIN = 2  # so many times as often,
 FINALISTS, REPEATS = 4, 20  # until so few are left, each timed so often
@@ -95,7 +96,7 @@ def unfit(label: str, compute_capability: tuple[int, int], arch: str, shared: in
 def too_much(used: Sequence[Resources], dynamic: int, shared: int) -> str | None:
     """What kernels take that they should not, given bytes of dynamic shared memory and those that
     a block can have."""
-    if spilled := sum(kernel.spill_stores for kernel in used):
+    if (spilled := sum(kernel.spill_stores for kernel in used)) > FEW:
         return f"spills {spilled} bytes of registers"
     wanted = dynamic + max(kernel.shared for kernel in used)
     if wanted > shared:

@@ -153,16 +153,19 @@ def forget():
         cache.cache_clear()
 
 
-def test_the_choices_on_the_h200_are_those_that_were_timed():
+H100 = model.Gpu(records.SAME_SM, 132, (9, 0), 3352.0)
+
+
+@pytest.mark.parametrize("on, tensor_cores", [(model.H200, False), (H100, False), (H100, True)])
+def test_the_choices_are_those_that_were_timed(on, tensor_cores):
     """All but one, of two ways that are predicted to be as fast."""
     others = []
-    for tensor_cores in (False, True):
-        labels = model.candidates(tensor_cores=tensor_cores)
-        for row in records.shapes("NVIDIA H200", tensor_cores)["shapes"]:
-            shape = row["M"], row["N"], row["K"]
-            alignment = 4 if shape[1] % 4 or shape[2] % 4 else 16
-            best = min(labels, key=lambda x: model.predicted(x, *shape, alignment=alignment))
-            others += [(best, row["step"])] * (best != row["step"])
+    labels = model.candidates(on, tensor_cores)
+    for row in records.shapes(on.name, tensor_cores)["shapes"]:
+        shape = row["M"], row["N"], row["K"]
+        able = [x for x in labels if kernels.step(x).defines.get("LEAST_K", 0) <= shape[2]]
+        best = min(able, key=lambda x: model.predicted(x, *shape, on=on))
+        others += [(best, row["step"])] * (best != row["step"])
     assert len(others) <= 1
 
 
@@ -303,8 +306,8 @@ def test_tensor_cores_are_chosen_where_they_are_faster(fake):
     """And only if asked for, and not where the step would fall back to FMAs."""
     large = 4096, 4096, 4096
     assert not chosen(*large).tensor_cores
-    assert chosen(*large, tensor_cores=True).label == "21_warpgroups"
-    assert chosen(1024, 1024, 1024, tensor_cores=True).label == "21_warpgroups SPLITS=2"
+    assert chosen(*large, tensor_cores=True).label == "24_halves"
+    assert chosen(1024, 1024, 1024, tensor_cores=True).label == "24_halves BM=64"
     assert not chosen(64, 64, 8192, tensor_cores=True).tensor_cores
     fake.be("8.0", multiprocessors=132)
     assert chosen(*large, tensor_cores=True).id == "20_tensor_cores"

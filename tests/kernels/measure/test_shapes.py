@@ -20,8 +20,8 @@ shapes = importlib.import_module("shapes")
 
 def test_tensor_cores_are_for_large_products():
     every, large = (shapes.wanted(2026, 64, tensor_cores) for tensor_cores in (False, True))
-    assert len(every) == 64 and len(large) == 8
-    assert large == [shape for shape in every if math.prod(shape) >= 2**30]
+    assert len(every) == 64 and len(large) == 27
+    assert large == [shape for shape in every if math.prod(shape) >= 2**27]
 
 
 def test_the_mean_is_geometric():
@@ -76,7 +76,8 @@ def test_without_a_gpu_it_says_so(monkeypatch):
         shapes.main([])
 
 
-def test_what_was_recorded_was_drawn():
-    found = records.shapes("NVIDIA H200")
+@pytest.mark.parametrize("of", [("NVIDIA H200",), (records.SAME_SM,), (records.SAME_SM, True)])
+def test_what_was_recorded_was_drawn(of):
+    found = records.shapes(*of)
     there = [(one["M"], one["N"], one["K"]) for one in found["shapes"]]
-    assert there == shapes.wanted(found["provenance"]["seed"], 64, False)
+    assert there == shapes.wanted(found["provenance"]["seed"], 64, of[1:] == (True,))

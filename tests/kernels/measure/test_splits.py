@@ -155,8 +155,11 @@ def test_what_is_hopeless_is_timed_once():
         "fast": splits.ROUNDS, "near": splits.ROUNDS, "hopeless": 1
     }  # fmt: skip
     r = [records.Record(x, 8, 8, 8, y[0], 0, 0, len(y), 1.0) for x, y in samples.items()]
-    rows = splits.table([SimpleNamespace(label=x) for x in ms], records.Results({}, 1, 1, tuple(r)))
+    steps = [SimpleNamespace(label=x, defines={}) for x in ms]
+    rows = splits.table(steps, records.Results({}, 1, 1, tuple(r)))
     assert rows["us"] == [[1000.0, 2500.0, None]] and rows["cublas_us"] == [1000.0]
+    steps[0].defines["LEAST_K"] = 9
+    assert splits.table(steps, records.Results({}, 1, 1, tuple(r)))["us"] == [[None, 2500.0, None]]
 
 
 DECLARED = {one.label for one in with_variants(kernels.steps())}

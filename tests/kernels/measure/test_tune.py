@@ -59,6 +59,7 @@ def test_what_spills_or_does_not_fit_is_left_out():
     fine, spilling = Resources(128, 0, 0, 0, 1024), Resources(255, 40, 36, 44, 0)
     assert too_much([fine], 1024, 2048) is None
     assert too_much([fine, spilling], 0, 2048) == "spills 36 bytes of registers"
+    assert too_much([fine, Resources(255, 40, 32, 40, 0)], 0, 2048) is None
     assert too_much([fine], 1025, 2048) == (
         "wants 2049 bytes of shared memory, the GPU allows 2048"
     )
