@@ -125,6 +125,19 @@ def test_no_measured_kernel_of_the_texts_is_left_out(peers):
     assert {name for name in names if re.match(r"[BCD] |.*= A ", name)} <= shown
 
 
+def test_the_beginning_has_the_fastest_of_each_text():
+    begin = PAGE.partition("\n## ")[0]
+    last = {"A": ["v10"], "B": ["v7"], "C": ["v8"], "D": ["128x128", "128x128 with both buffers"]}
+    for letter, versions in last.items():
+        said = re.search(rf"\[\*\*{letter}\*\*\](?:.|\n)*?(?=\n-|\n\n)", begin)[0]
+        assert re.findall(r"\d+\.\d+", said) == [ROWS[letter, v][3] for v in versions]
+        rates = {
+            v: row[3] for (of, v), row in ROWS.items() if of == letter and "cu" not in v.lower()
+        }
+        assert versions[-1] == max(rates, key=lambda v: float(rates[v].strip("–†") or 0))
+    assert f"cuBLAS reached {ROWS['D', 'cuBLAS'][3]} " in begin
+
+
 def test_times_on_the_v100_give_their_rates():
     times = SECTIONS["D"][1]
     then = [v for v in VERSIONS["D"] if v != "128x128 with both buffers"]

@@ -204,6 +204,15 @@ def test_each_source_has_an_address_or_is_known_to_have_none():
     }
 
 
+def test_each_source_names_the_pages_that_cite_it():
+    texts = {path.name: markdown(path) for path in (*BOOK.glob("*.md"), *NOTEBOOKS)}
+    del texts["references.md"]
+    for key, entry in entries("references.md").items():
+        named = re.findall(r"\]\((\w+\.\w+)\)", entry.partition("\nCited in ")[2])
+        citing = [name for name, text in texts.items() if f"(references.md#{key})" in text]
+        assert citing and sorted(named) == sorted(citing), key
+
+
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_a_chapter_is_a_lesson_with_its_proof_folded(path):
     """What stands open: few words and cells, each of one call, and nothing that prints."""
