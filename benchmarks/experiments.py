@@ -561,9 +561,7 @@ TABLE: dict[str, Experiment] = {
     "24 alone": Experiment(
         "How fast are halves, each variant in rounds of its own?",
         (256, 512, 1024, 2048, 4096, 8192),
-        lambda step: [
-            *map(step, ("19", "21", "21 SPLITS=2", "24", "24 BM=64", "24 SPLITS=2"))
-        ],
+        lambda step: [*map(step, ("19", "21", "21 SPLITS=2", "24", "24 BM=64", "24 SPLITS=2"))],
         together=False,
     ),
     "24 in turns": Experiment(

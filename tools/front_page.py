@@ -44,12 +44,16 @@ def result() -> str:
     best = {s.tensor_cores: s for s in sorted(steps(), key=lambda s: timed(s, SIZE).tflops)}
     records = [timed(step, SIZE) for step in (steps()[0], best[False], best[True])]
     first, plain, tensor = (three_digits(record.tflops) for record in records)
+    alone = experiments(SAME_SM)["24 alone"]
+    halves = alone.at(kernels.step("24"), SIZE)
+    halves_share = 100 * alone.at("cublas", SIZE).ms / halves.ms
     shares = [f"{100 * record.cublas_ms / record.ms:.0f}\u00a0%" for record in records]
     words = (
         f"**CUDA SGEMM, from {first} to {plain} TFLOPS: a float32 matrix product, one idea in each "
         f"chapter, up to {shares[1]} of NVIDIA's cuBLAS FP32**, on an {RECORDED_ON} at {SIZE} × "
         f"{SIZE}. On tensor cores, with three BF16 numbers for each float32: {tensor} TFLOPS, "
-        f"{shares[2]} of cuBLAS FP32, both timed alone."
+        f"{shares[2]}; with two of FP16, on an H100: {three_digits(halves.tflops)} TFLOPS, "
+        f"{halves_share:.0f}\u00a0%. All timed alone."
     )
     return textwrap.fill(words, 100, break_on_hyphens=False)
 
