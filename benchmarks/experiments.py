@@ -28,6 +28,7 @@ from kernels.measure.experiments import (
     BUFFERS_14,
     Experiment,
     Patched,
+    ahead,
     bounded,
     edited,
     idle,
@@ -36,7 +37,6 @@ from kernels.measure.experiments import (
     ordered,
     pairs,
     quickly,
-    through_registers,
     unrolled,
     without_reuse,
 )
@@ -70,33 +70,33 @@ NO_NUMBERS_23 = """\
                               "=r"(a[n / 4][2][n % 4]));
 """
 LOAD_14 = "        load(k0 + BK);\n"
-LOOP_14 = "    for (int k0 = 0; k0 < K; k0 += BK) {\n"
-FETCH_14 = """\
-    float a[2][TM], b[2][TN];
-    auto fetch = [&](int buffer, int k) {
-        for (int i = 0; i < TM; i += 4)
-            FLOAT4(a[k % 2][i]) = FLOAT4(tile_a[buffer][k][ROW(i)]);
-        for (int j = 0; j < TN; j += 4)
-            FLOAT4(b[k % 2][j]) = FLOAT4(tile_b[buffer][k][COL(j)]);
+NEXT_16 = "    float next_a[BM / COPY_A];\n    float4 next_b[BK / COPY_B];\n"
+COPIES_16 = """\
+            copy_async<4>(&tile_a[to][a_k][a_row + i], &A[(a_row + i) * K + a_k], k0 < K);
+        for (int i = 0; i < BK; i += COPY_B)
+            copy_async<16>(&tile_b[to][b_k + i][b_col], &B[(b_k + i) * N + b_col], k0 < K);
+        A += BK;
+        B += BK * N;
+        asm volatile("cp.async.commit_group;" ::: "memory");
+        to = (to + 1) % STAGES;
     };
-    fetch(0, 0);
-    int now = 0;
 """
-AHEAD_14 = """\
-        #pragma unroll
-        for (int k = 0; k < BK; ++k) {
-            if (k == BK - 1) {
-                store(k0 + BK);
-                __syncthreads();
-                now = 1 - now;
-            }
-            fetch(now, (k + 1) % BK);
-            if (k == 0)
-                load(k0 + BK);
-            for (int i = 0; i < TM; ++i)
-                for (int j = 0; j < TN; ++j)
-                    sum[i][j] += a[k % 2][i] * b[k % 2][j];
-        }
+LOADS_16 = """\
+            if (k0 < K)
+                next_a[i / COPY_A] = A[(a_row + i) * K + a_k];
+        for (int i = 0; i < BK; i += COPY_B)
+            if (k0 < K)
+                next_b[i / COPY_B] = FLOAT4(B[(b_k + i) * N + b_col]);
+        A += BK;
+        B += BK * N;
+    };
+    auto store = [&]() {
+        for (int i = 0; i < BM; i += COPY_A)
+            tile_a[to][a_k][a_row + i] = next_a[i / COPY_A];
+        for (int i = 0; i < BK; i += COPY_B)
+            FLOAT4(tile_b[to][b_k + i][b_col]) = next_b[i / COPY_B];
+        to = (to + 1) % STAGES;
+    };
 """
 COPY_16 = 'asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::'
 END_13 = "        // endregion\n        __syncthreads();\n    }\n"
@@ -180,15 +180,21 @@ def loads_first(step: Step) -> Any:
     return edited(step, "loads first", (LOAD_14, f"{LOAD_14}        __syncwarp();\n"))
 
 
-def ahead(step: Step) -> Any:
-    """Step 14 whose fragments are fetched one k ahead, across the barrier too, as in 16."""
-    source = step.source
-    loop = source[
-        source.index("        int now = k0") : source.index(
-            "    }\n    // endregion\n\n    // region: store"
-        )
-    ]
-    return edited(step, "ahead", (loop, AHEAD_14), (LOOP_14, FETCH_14 + LOOP_14))
+def through_registers(step: Step) -> Any:
+    """Step 16 whose copies of the next tiles are loads and, at the last k, stores: the same
+    accesses, by way of registers."""
+    return edited(
+        step,
+        "through registers",
+        ("    unsigned to = 0;", NEXT_16 + "    unsigned to = 0;"),
+        (COPIES_16, LOADS_16),
+        (
+            "    for (int stage = 0; stage < STAGES - 1; ++stage)\n        copy(stage * BK);\n",
+            "    copy(0);\n",
+        ),
+        ('asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");', "store();"),
+        ("copy(k0 + (STAGES - 1) * BK);", "copy(k0 + BK);"),
+    )
 
 
 def past_l1(step: Step) -> Any:
@@ -450,6 +456,11 @@ TABLE: dict[str, Experiment] = {
         "What do loads and stores of one float each cost, where rows could be read by float4?",
         (1024, 2048, 4096),
         lambda step: [step("15"), edited(step("15"), "one by one", NOT_ALIGNED_15)],
+    ),
+    "16 registers": Experiment(
+        "What do asynchronous copies gain over loads and stores, with all else the same?",
+        (1024, 4096),
+        lambda step: pairs((step("16 TN=8 WM=32"), step("16")), through_registers),
     ),
     "16 ahead": Experiment(
         "Do fragments fetched ahead pay without asynchronous copies, and copies without them?",
