@@ -17,8 +17,9 @@ from .plots import MARKERS, grid, log2_axis, recorded_on, sentence
 HALF = 0.5  # the share at which twice the GPUs bring nothing any more, or nearly so
 
 
-def chains(record: Mapping[str, Any]) -> Figure:
-    """The largest error by how many k tensor cores sum on their own, a curve for each kind."""
+def chains(record: Mapping[str, Any], totals: str) -> Figure:
+    """The largest error by how many k tensor cores sum on their own, a curve for each kind, and a
+    cross for the step of this label: the shortest chains, whose sums go to totals."""
     depth = record["chained depth"]
     words = []
     with style() as plt:
@@ -27,10 +28,11 @@ def chains(record: Mapping[str, Any]) -> Figure:
         for (kind, rows), (colour, marker) in zip(record["chains"].items(), looks):
             lengths, errors = [int(x) for x in rows], list(rows.values())
             ax.plot(lengths, errors, marker + "-", color=colour, clip_on=False, label=kind)
-            in_float32 = record["errors"][kind][str(depth)][CUBLAS]
-            ax.axhline(in_float32, color=colour, linewidth=0.9, linestyle=":")
+            of = record["errors"][kind][str(depth)]
+            ax.axhline(of[CUBLAS], color=colour, linewidth=0.9, linestyle=":")
+            ax.plot(lengths[0], of[totals], "X", color=colour, markersize=9)
             ends = f"{errors[0]:.2g} for {lengths[0]} to {errors[-1]:.2g}"
-            words.append(f"{kind}: {ends}, cuBLAS {in_float32:.2g}")
+            words.append(f"{kind}: {ends}, with totals {of[totals]:.2g}, cuBLAS {of[CUBLAS]:.2g}")
         label = "k that tensor cores sum before an addition in float32"
         log2_axis(ax, lengths[::-1], label, math.ceil(len(lengths) / 2))  # the last for certain
         _axes(ax, "roundoffs", log=True)
@@ -40,7 +42,8 @@ def chains(record: Mapping[str, Any]) -> Figure:
         fig,
         f"Largest error by the length of chains, K = {depth}, {origin}. {'. '.join(words)}.",
         f"The largest error for K = {depth}, by how many k the tensor cores sum before an "
-        f"addition in float32 takes the sum over. Dotted: cuBLAS in FP32. {sentence(origin)}",
+        f"addition in float32 takes the sum over. Crosses: chains of {lengths[0]}, and totals "
+        f"besides. Dotted: cuBLAS in FP32. {sentence(origin)}",
     )
 
 

@@ -258,7 +258,7 @@ PICTURES = {
     "roofline, live": lambda: told(
         roofline, timed(RATES), [*POINTS[:2], ("far", 2000.0, None, "03_fast")], LIVE
     ),
-    "chains": lambda: told(chains, ERRORS),
+    "chains": lambda: told(chains, ERRORS, "03_fast"),
     "latency": lambda: told(latency, WAITS),
     "hiding": lambda: told(hiding, WAITS),
     "scaling": lambda: told(scaling, {"a": [(1, 1.0), (4, 0.4)], "b": [(1, 1.0)]}, [("a", 2, 0.9)]),
