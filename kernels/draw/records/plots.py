@@ -78,13 +78,13 @@ def _draw_gflops(ax: Any, sources: Sequence[Results], names: Sequence[str]) -> l
             if name not in ends or curve[-1].M > ends[name].M:
                 ends[name] = curve[-1]
     sizes = sorted({r.M for r in drawn})
-    room = WIDTH - LETTER * max(len(label_of(name)) for name in ends)
+    room = WIDTH - LETTER * max(len(curve_label(name)) for name in ends)
     log2_axis(ax, sizes, "M = N = K", most=max(2, int(room / TICK)))
     ax.set_xlim(sizes[0] / 1.2, sizes[-1])  # the labels stand right of the axes
     high = max(*(peak for peak, _ in roofs.values()), *(r.tflops for r in drawn))
     log = 10 * min(r.tflops for r in ends.values()) < high
     _rate_axis(ax, min(r.tflops for r in drawn), high, log)
-    labels = [(r.M, r.tflops, label_of(name), looks[name][0]) for name, r in ends.items()]
+    labels = [(r.M, r.tflops, curve_label(name), looks[name][0]) for name, r in ends.items()]
     for peak, line in roofs.values():
         ax.axhline(peak, color=INK, linewidth=0.9, linestyle=line)
         labels.append((sizes[-1], peak, f"FMA peak: {peak:.3g}", INK))
@@ -243,6 +243,12 @@ def label_of(name: str) -> str:
     """ "03_coalesced" -> "03 coalesced"; defines that follow stay as they are."""
     step, space, defines = name.partition(" ")
     return "cuBLAS" if name == CUBLAS else step.replace("_", " ") + space + defines
+
+
+def curve_label(name: str) -> str:
+    """As `label_of`, but of a variant its step's number and defines: a label narrows the plot."""
+    step, _, defines = name.partition(" ")
+    return f"{step.partition('_')[0]} {defines}" if defines else label_of(name)
 
 
 def three_digits(rate: float) -> str:

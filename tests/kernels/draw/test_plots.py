@@ -41,7 +41,7 @@ def test_gflops_shows_the_defines_of_a_variant():
     step = types.SimpleNamespace(label=label, id="06_banks")
     found = made_up({"06_banks": {64: 1.0}, label: {64: 3.0, 256: 6.0}})
     figure = gflops(found, ["06_banks", step])
-    assert {"06 banks", "06 banks BK=8 NO_PAD=1"} <= set(texts(figure))
+    assert {"06 banks", "06 BK=8 NO_PAD=1"} <= set(texts(figure))
     assert "06 banks BK=8 NO_PAD=1: 3 at 64 to 6 at 256" in figure.alt
 
 
