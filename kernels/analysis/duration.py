@@ -26,7 +26,8 @@ class Tile(NamedTuple):
     start: Any  # what a round costs beside its steps
     latency: Any  # of a step, at least
     step: Any  # of the SM's time, for each block
-    ragged: Any  # times as much where rows do not start on 16 bytes, or tiles are never whole
+    ragged: Any  # times the cost of a step where rows do not start on 16 bytes or tiles are never
+    # whole; where both factors are packed, of a round, for its part in C
     cluster: Any  # for sums within a cluster
     pack: Any = 0.0  # for a million numbers that are packed before
     piece: Any = 0.0  # for each piece of a stream; 0: what `Costs` says
@@ -73,10 +74,12 @@ def microseconds(tile: Tile, costs: Costs, work: Work) -> Any:
     ragged = 1 + (1 - whole) * (tile.ragged - 1)
     packs = 1 * (work.packed > 0)
     both = 1 * (work.packed >= work.M * work.K + work.K * work.N) * packs
-    step = tile.step * (both + (1 - both) * ragged)  # what is packed has whole rows
+    step = tile.step * (both + (1 - both) * ragged)  # what is packed has whole rows,
+    of_c = work.M * work.N / (tiles * tile.BM * tile.BN)  # but C has not: how much of tiles it is
+    start = tile.start * (1 + both * (1 - work.aligned) * (tile.ragged - 1) * of_c)
 
     def round_of(blocks_of_an_sm: Any) -> Any:
-        return tile.start + each * larger(tile.latency, blocks_of_an_sm * step, SHARP)
+        return start + each * larger(tile.latency, blocks_of_an_sm * step, SHARP)
 
     places = costs.multiprocessors * (1 - work.cluster * (1 - costs.packing))
     full = blocks // (costs.multiprocessors * tile.resident)
@@ -92,7 +95,7 @@ def microseconds(tile: Tile, costs: Costs, work: Work) -> Any:
     parts = (1 - streams) * work.splits + streams * 2 * stream / tiles
     time = time + launched * (costs.reduce + costs.part * parts)
     time = time + 8 * pieces / costs.gbs / 1000
-    time = time + packs * (costs.reduce + tile.pack * ragged * work.packed / 1e6)
+    time = time + packs * (costs.reduce + tile.pack * (both + (1 - both) * ragged) * work.packed / 1e6)
     return costs.launch + time + work.cluster * tile.cluster * (1 + costs.rank * work.splits)
 
 

@@ -63,14 +63,17 @@ def test_a_slow_memory():
     assert own == pytest.approx(3 + moved, rel=1e-3)
 
 
-def test_packing_is_a_launch_before_and_takes_what_ragged_rows_cost():
+def test_packing_is_a_launch_before_and_ragged_rows_of_c_cost_a_round_of_its_tiles():
     tile = TILE._replace(pack=20.0)
     both = 640 * 160 + 160 * 64
     packing = 5 + 20 * both / 1e6
     found = microseconds(tile, COSTS, Work(640, 64, 160, packed=both))
     assert found == pytest.approx(3 + hand(1, 10) + packing, rel=1e-6)
     found = microseconds(tile, COSTS, Work(640, 64, 160, aligned=0, packed=both))
-    assert found == pytest.approx(3 + hand(1, 10) + 5 + 1.5 * (packing - 5), rel=1e-6)
+    assert found == pytest.approx(3 + hand(1, 10) + 0.5 * TILE.start + packing, rel=1e-6)
+    found = microseconds(tile, COSTS, Work(640, 16, 160, aligned=0, packed=640 * 160 + 160 * 16))
+    packed = 5 + 20 * (640 * 160 + 160 * 16) / 1e6  # a quarter of each tile is C
+    assert found == pytest.approx(3 + hand(1, 10) + 0.125 * TILE.start + packed, rel=1e-6)
     # of one factor alone: the other's rows are ragged still
     found = microseconds(tile, COSTS, Work(640, 64, 160, aligned=0, packed=160 * 64))
     packing = 5 + 1.5 * 20 * 160 * 64 / 1e6

@@ -158,7 +158,8 @@ H100 = model.Gpu(records.SAME_SM, 132, (9, 0), 3352.0)
 
 @pytest.mark.parametrize("on, tensor_cores", [(model.H200, False), (H100, False), (H100, True)])
 def test_the_choices_are_those_that_were_timed(on, tensor_cores):
-    """All but one, of two ways that are predicted to be as fast."""
+    """All but two: ways that are predicted to be as fast, or, on tensor cores, that were timed
+    before the model knew what it costs to store rows of C that start anywhere."""
     others = []
     labels = model.candidates(on, tensor_cores)
     for row in records.shapes(on.name, tensor_cores)["shapes"]:
@@ -166,7 +167,7 @@ def test_the_choices_are_those_that_were_timed(on, tensor_cores):
         able = [x for x in labels if kernels.step(x).defines.get("LEAST_K", 0) <= shape[2]]
         best = min(able, key=lambda x: model.predicted(x, *shape, on=on))
         others += [(best, row["step"])] * (best != row["step"])
-    assert len(others) <= 1
+    assert len(others) <= 2
 
 
 def test_the_alignment_counts_where_it_is_16_and_only_then():
