@@ -74,7 +74,8 @@ def microseconds(tile: Tile, costs: Costs, work: Work) -> Any:
     ragged = 1 + (1 - whole) * (tile.ragged - 1)
     packs = 1 * (work.packed > 0)
     both = 1 * (work.packed >= work.M * work.K + work.K * work.N) * packs
-    step = tile.step * (both + (1 - both) * ragged)  # what is packed has whole rows,
+    ragged = both + (1 - both) * ragged  # what is packed has whole rows,
+    step = tile.step * ragged
     of_c = work.M * work.N / (tiles * tile.BM * tile.BN)  # but C has not: how much of tiles it is
     start = tile.start * (1 + both * (1 - work.aligned) * (tile.ragged - 1) * of_c)
 
@@ -95,7 +96,7 @@ def microseconds(tile: Tile, costs: Costs, work: Work) -> Any:
     parts = (1 - streams) * work.splits + streams * 2 * stream / tiles
     time = time + launched * (costs.reduce + costs.part * parts)
     time = time + 8 * pieces / costs.gbs / 1000
-    time = time + packs * (costs.reduce + tile.pack * (both + (1 - both) * ragged) * work.packed / 1e6)
+    time = time + packs * (costs.reduce + tile.pack * ragged * work.packed / 1e6)
     return costs.launch + time + work.cluster * tile.cluster * (1 + costs.rank * work.splits)
 
 
