@@ -11,7 +11,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # What the first cell of a notebook reads of the book, beside kernels/__init__.py.
 SET_UP = ("kernels/prepare.py", "tools/first_cell.py")
 SET_UP += tuple(
-    f"requirements/{name}.txt" for name in ("base", "build", "compiler", "gpu", "run", "test")
+    f"requirements/{name}.txt"
+    for name in ("base", "build", "compiler", "gpu", "many", "run", "test")
 )
 JUPYTER_BOOK = "from jupyter_book.cli.main import main; main()"
 

@@ -15,14 +15,12 @@ from anywarp.gpu import queues
 from kernels.analysis.reference import assert_close
 from kernels.ladder.step import Step
 from kernels.parallel import stream
-from kernels.parallel.gpus import Span
-from kernels.parallel.multiply import execute, product_of
 
 from . import clock, inputs
 
 ORDER = 16384
 TILES = (8192, 4096, 2048, 1024)
-SHOWN = 4096  # the tile of which a timeline is kept, and the side of a copied part of a matrix
+SHOWN = 4096  # the side of a copied part of a matrix
 REPEATS = 3
 COPIED = 2**28  # elements: 1 GiB
 COPIES = 24  # of a part, in turn with products
@@ -101,22 +99,6 @@ def _matrices() -> tuple[np.ndarray, ...]:
     for matrix, X in (("A", A), ("B", B)):
         X[...] = gpu.to_host(inputs.whole(matrix, ORDER, ORDER))
     return A, B, C
-
-
-def timelines(steps: Sequence[Step]) -> dict[str, list[list[Any]]]:
-    """[rank, what, round, start, end] of one product with each step, in seconds."""
-    A, B, C = _matrices()
-    parts = {"A": [A], "B": [B], "C": [C]}
-    schedule = stream.plan(ORDER, ORDER, ORDER, SHOWN, ORDER)
-    lines = {}
-    for step in steps:
-        spans: list[Span] = []
-        world = stream.Streams(product_of(step, True), spans=spans)
-        begin = world.ends[0]
-        execute(schedule, world, parts, 0)
-        gpu.synchronize()
-        lines[step.label] = clock.since([begin], spans)
-    return lines
 
 
 def _seconds(run: Callable[[], Any]) -> float:

@@ -7,12 +7,13 @@
     C_parts = parallel.multiply(A_parts, B_parts, plan)
     C = parallel.collect(plan, C_parts)
 
-NumPy parts are multiplied by ranks in this process, CuPy parts each on the GPU that it is on, with
-NCCL between them. `verify` proves a schedule, `model` says how long it takes, and `stream.multiply`
-takes a product through a GPU whose memory does not hold it.
+These ranks are in this process. `processes.multiply` is what each calls that is a process of its
+own, on a GPU or without one, started by MPI on one host or several. `verify` proves a schedule,
+`model` says how long it takes, and `stream.multiply` takes a product through a GPU whose memory
+does not hold it.
 """
 
-from . import cost_model as model, stream
+from . import cost_model as model, processes, stream
 from .attempt_schedule import attempt, buffers, received
 from .multiply import collect, multiply, spread
 from .schedule import (
@@ -34,6 +35,6 @@ from .verify import ScheduleError, verify
 
 __all__ = [
     "HOST", "Block", "LocalProduct", "Round", "Schedule", "ScheduleError", "Transfer",
-    "attempt", "buffers", "collect", "cut", "gather", "model", "multiply", "received", "ring",
-    "slots", "spread", "square", "stream", "summa", "usual", "verify",
+    "attempt", "buffers", "collect", "cut", "gather", "model", "multiply", "processes", "received",
+    "ring", "slots", "spread", "square", "stream", "summa", "usual", "verify",
 ]  # fmt: skip

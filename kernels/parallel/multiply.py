@@ -1,10 +1,10 @@
-"""Carries out a schedule on whatever holds the parts: ranks in this process, or GPUs."""
+"""Carries out a schedule on whatever holds the parts: ranks in this process, or beside it."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,16 +15,18 @@ from ..ladder.choose import sgemm
 from ..ladder.product.arguments import require_float32, require_no_mask
 from ..ladder.product.layout import require_room
 from ..ladder.step import Step, step as step_of
-from .schedule import Block, Schedule, ring
+from .schedule import Block, Schedule
 from .slots import at_home, slots
 from .verify import verify
 
 # c = alpha a b + beta c, on the arrays of one rank
 Multiply = Callable[[Any, Any, Any, float, float], None]
+Parts = dict[str, dict[int, Any]]  # of each matrix, what the ranks have that are here
 
 
 class Move(NamedTuple):
-    """An array of a rank, and the arrays of others that are to become copies of it."""
+    """An array of a rank, and the arrays of others that are to become copies of it; None for the
+    array of a rank that is elsewhere."""
 
     rank: int
     source: Any
@@ -40,19 +42,6 @@ class Work(NamedTuple):
     c: Any
     beta: float
     lane: int  # products of different lanes do not depend on one another
-
-
-class World(Protocol):
-    """Where ranks live."""
-
-    def empty(self, rank: int, size: int) -> Any:
-        """An array of so many elements that the rank can use, with anything in it."""
-
-    def round(self, moves: Sequence[Move], works: Sequence[Work]) -> None:
-        """Do all of a round. What it reads is what the rounds before have left."""
-
-    def finish(self) -> None:
-        """Return when the results can be used as any others."""
 
 
 class Ranks:
@@ -79,53 +68,39 @@ class Ranks:
 def multiply(
     A_parts: Sequence[Any],
     B_parts: Sequence[Any],
-    schedule: Schedule | None = None,
+    schedule: Schedule,
     C_parts: Sequence[Any] | None = None,
     alpha: float = 1,
     beta: float = 0,
     step: Step | str | int | Multiply | None = None,
-    timeout: float | None = None,
 ) -> list[Any]:
     """C = alpha A B + beta C, of matrices of which each rank has a part; returns the parts of C.
 
     A_parts[r], B_parts[r] and C_parts[r] are what rank r has, as `schedule.parts` says: float32
-    matrices of NumPy for ranks in this process, or of CuPy, each rank's on a GPU of its own; then
-    the GPUs talk through NCCL, and the call returns before they are done. All GPUs are those of one
-    host, and one process, this one, drives them all: there is no launcher, and nothing goes over a
-    network. With a `timeout`, in seconds, the call waits until the GPUs are done; if they are not
-    by then, it ends NCCL's transfers and raises TimeoutError.
+    matrices of NumPy, for ranks in this process. Those of GPUs are processes: `processes.multiply`.
 
-    Without a schedule it is the ring: rows of A and C, columns of B. `step` multiplies on each
-    rank: a step or its label, or anything that is called as `kernels.sgemm` is, which it is without
-    on GPUs; in this process NumPy multiplies then. As in BLAS, what is in C does not count when
-    beta is 0, nor what is in A and B when alpha is 0. Parts of C share no memory with any other
-    part.
+    `step` multiplies on each rank: a step or its label, or anything that is called as
+    `kernels.sgemm` is, which it is without on GPUs; elsewhere NumPy multiplies then. As in BLAS,
+    what is in C does not count when beta is 0, nor what is in A and B when alpha is 0. Parts of C
+    share no memory with any other part.
 
     Raises ScheduleError for a schedule that does not compute the product, TypeError and ValueError
-    for parts that do not fit it, NoGPU where there are too few, ImportError without NCCL,
-    TimeoutError.
+    for parts that do not fit it.
     """
     alpha, beta = scalars(alpha, beta, "C_parts", C_parts)
-    if schedule is None:
-        schedule = ring(*_shape(A_parts, B_parts), len(A_parts))
     verify(schedule, scales=beta != 0)
-    matrices = {"A": A_parts, "B": B_parts, "C": C_parts}
-    given = {name: list(parts) for name, parts in matrices.items() if parts is not None}
-    on_gpus = _require_parts(schedule, given)
-    product = product_of(step, on_gpus)
-    if on_gpus:
-        from .gpus import Gpus
-
-        world: Any = Gpus([part.device.id for part in given["A"]], product, alpha, None, timeout)
-    else:
-        world = Ranks(product, alpha)
-    if C_parts is None:
-        given["C"] = [
-            world.empty(rank, block.size).reshape(block.shape)
-            for rank, block in enumerate(schedule.parts("C"))
-        ]
-    execute(schedule, world, given, beta)
-    return given["C"]
+    given = {
+        name: dict(enumerate(parts))
+        for name, parts in zip("ABC", (A_parts, B_parts, C_parts))
+        if parts is not None and _blocks(schedule, name, parts)
+    }
+    if require_parts(schedule, given) != {None}:
+        raise TypeError(
+            "the parts are on GPUs: start a process for each, which calls "
+            "parallel.processes.multiply with its parts"
+        )
+    execute(schedule, Ranks(product_of(step, False), alpha), given, beta)
+    return [given["C"][rank] for rank in range(schedule.ranks)]
 
 
 def spread(schedule: Schedule, A: Any, B: Any) -> tuple[list[Any], list[Any]]:
@@ -159,13 +134,21 @@ def collect(schedule: Schedule, C_parts: Sequence[Any]) -> np.ndarray:
     return C
 
 
-def execute(schedule: Schedule, world: World, parts: dict[str, list[Any]], beta: float) -> None:
-    """Do all rounds, with the parts of the ranks in the order of `schedule.homes`."""
-    ranks = sorted(schedule.homes)
+def execute(schedule: Schedule, world: Any, parts: Parts, beta: float) -> None:
+    """Do all rounds, with the parts of the ranks that are here. Without one of C, it is made.
+
+    `world`, where the ranks live, has three methods. `empty(rank, size)` gives an array that the
+    rank can use, or None for one that is elsewhere. `round(moves, works)` does all of a round; what
+    it reads is what the rounds before have left. `finish()` returns when the results can be used.
+    """
+    C = parts.setdefault("C", {})
+    for rank in parts["A"].keys() - C.keys():
+        block = schedule.homes[rank][2]
+        C[rank] = world.empty(rank, block.size).reshape(block.shape)
     homes = {
-        (rank, matrix): (block, parts[matrix][index])
-        for index, rank in enumerate(ranks)
-        for matrix, block in zip("ABC", schedule.homes[rank])
+        (rank, matrix): (block, parts[matrix].get(rank))
+        for rank, blocks in schedule.homes.items()
+        for matrix, block in zip("ABC", blocks)
     }
     room = slots(schedule)
     buffers = {
@@ -179,13 +162,13 @@ def execute(schedule: Schedule, world: World, parts: dict[str, list[Any]], beta:
         if at_home(schedule, rank, block):
             home, array = homes[rank, block.matrix]
             return _part(array, block, home)
-        return held[rank, block]
+        return held.get((rank, block))
 
     def new(rank: int, block: Block, number: int) -> Any:
         if at_home(schedule, rank, block):
             return find(rank, block)
         buffer = buffers[rank, room.of[rank, block, number]]
-        return buffer[: block.size].reshape(block.shape)
+        return None if buffer is None else buffer[: block.size].reshape(block.shape)
 
     try:
         _rounds(schedule, world, find, new, held, beta)
@@ -194,7 +177,7 @@ def execute(schedule: Schedule, world: World, parts: dict[str, list[Any]], beta:
 
 
 def _rounds(
-    schedule: Schedule, world: World, find: Any, new: Any, held: dict[Any, Any], beta: float
+    schedule: Schedule, world: Any, find: Any, new: Any, held: dict[Any, Any], beta: float
 ) -> None:
     """Give the world the arrays of each round."""
     lanes: dict[int, dict[Block, int]] = {}  # of a rank: its blocks of C, counted as they come
@@ -207,7 +190,8 @@ def _rounds(
             mine = lanes.setdefault(product.rank, {})
             lane = mine.setdefault(product.c, len(mine))
             a, b, c = (find(product.rank, block) for block in (product.a, product.b, product.c))
-            works.append(Work(product.rank, a, b, c, beta if product.first else 1, lane))
+            if c is not None:
+                works.append(Work(product.rank, a, b, c, beta if product.first else 1, lane))
         moves: list[Move] = []
         arriving: dict[tuple[int, Block], Any] = {}
         for transfer in now.transfers:
@@ -221,6 +205,8 @@ def _rounds(
 
 def _part(array: Any, block: Block, home: Block | None = None) -> Any:
     """The block as a view of the array that has its home, or the whole matrix."""
+    if array is None:
+        return None
     top, left = (home.rows[0], home.columns[0]) if home else (0, 0)
     (first, last), (start, end) = block.rows, block.columns
     return array[first - top : last - top, start - left : end - left]
@@ -298,45 +284,23 @@ def _require_shape(name: str, part: Any, rank: int, block: Block, advice: str) -
         )
 
 
-def _shape(A_parts: Sequence[Any], B_parts: Sequence[Any]) -> tuple[int, int, int]:
-    """M, N, K of rows of A and columns of B."""
-    if not A_parts or len(A_parts) != len(B_parts):
-        raise ValueError(
-            f"there are {len(A_parts)} parts of A and {len(B_parts)} of B: one of each for a rank"
-        )
-    for part in (*A_parts, *B_parts):
-        if getattr(part, "ndim", None) != 2:
-            raise TypeError(f"a part must be a matrix of NumPy or CuPy, not {part!r:.60}")
-    M, N = sum(x.shape[0] for x in A_parts), sum(x.shape[1] for x in B_parts)
-    return M, N, A_parts[0].shape[1]
-
-
-def _require_parts(schedule: Schedule, given: dict[str, list[Any]]) -> bool:
-    """Raise unless the parts are those of the schedule; returns whether they are on GPUs."""
-    kinds = set()
+def require_parts(schedule: Schedule, given: Parts) -> set[int | None]:
+    """Raise unless these parts of ranks are those of the schedule; returns the numbers of the GPUs
+    that they are on, with None for the host."""
+    places: dict[int, int | None] = {}
+    names: dict[str, dict[str, Any]] = {"A": {}, "B": {}, "C": {}}
     for matrix, parts in given.items():
-        for rank, (part, block) in enumerate(zip(parts, _blocks(schedule, matrix, parts))):
-            name = f"{matrix}_parts[{rank}]"
+        for rank, part in parts.items():
+            name, block = f"{matrix}_parts[{rank}]", schedule.parts(matrix)[rank]
             if not isinstance(part, np.ndarray) and not gpu.is_device_array(part):
                 raise TypeError(f"{name} must be an array of NumPy or CuPy, not {type(part)}")
             require_no_mask(name, part)
             if part.dtype != np.float32 or not part.flags.c_contiguous:
                 raise TypeError(f"{name} must be float32 and C-contiguous")
             _require_shape(name, part, rank, block, "cut the matrices with parallel.spread")
-            kinds.add(gpu.is_device_array(part))
-            first = given["A"][rank]
-            if gpu.is_device_array(part) and gpu.is_device_array(first):
-                here, there = part.device.id, first.device.id
-                if here != there:
-                    raise ValueError(
-                        f"{name} is on GPU {here}, and A_parts[{rank}] on GPU {there}: the parts "
-                        "of a rank are on one GPU"
-                    )
-    if len(kinds) > 1:
-        raise TypeError("some parts are NumPy's and some CuPy's: all of one kind")
-    named = {
-        matrix: {f"{matrix}_parts[{rank}]": part for rank, part in enumerate(parts)}
-        for matrix, parts in given.items()
-    }
-    require_room(named.get("C", {}), named["A"] | named["B"])
-    return kinds.pop()
+            place = part.device.id if gpu.is_device_array(part) else None
+            if places.setdefault(rank, place) != place:
+                raise ValueError(f"{name} and A_parts[{rank}] must be on one GPU, or on none")
+            names[matrix][name] = part
+    require_room(names["C"], names["A"] | names["B"])
+    return set(places.values())

@@ -23,13 +23,11 @@ from anywarp.gpu import queues
 from ..ladder.product.arguments import require_no_mask
 from ..ladder.product.layout import require_room
 from ..ladder.step import Step
-from .gpus import Span
 from .multiply import Multiply, Ranks, execute, product_of, scalars
 from .schedule import HOST, Block, LocalProduct, Round, Schedule, Transfer, cut
 from .verify import verify
 
 DEVICES = "auto", "gpu", "host"
-WHAT = "up", "multiply", "down"  # what a round does at the same time, each on its stream
 FLOAT = 4  # bytes
 HOST_BYTES = 2**30  # for buffers in this process, where nothing need fit
 GRANULE = 256  # sides of tiles are multiples of this, as the tiles of blocks divide it
@@ -149,7 +147,7 @@ def multiply(
     schedule = plan(M, N, K, *tile, reads_c=beta != 0)
     verify(schedule, scales=beta != 0)
     product = product_of(step, on_gpu)
-    parts = {"A": [A], "B": [B], "C": [C]}
+    parts = {"A": {HOST: A}, "B": {HOST: B}, "C": {HOST: C}}
     if not on_gpu:
         execute(schedule, Ranks(product, alpha), parts, beta)
         return C
@@ -164,38 +162,28 @@ def multiply(
 
 class Streams:
     """The GPU as the one rank: a stream for what comes up, one for what goes down, one for
-    products. Each round waits for all of the round before. `spans` as for `gpus.Gpus`."""
+    products. Each round waits for all of the round before."""
 
-    def __init__(self, product: Any, alpha: float = 1, spans: list[Span] | None = None):
-        self.product, self.alpha, self.spans = product, alpha, spans
-        self.queues = {what: queues.stream() for what in WHAT}
+    def __init__(self, product: Any, alpha: float = 1):
+        self.product, self.alpha = product, alpha
+        self.up, self.multiply, self.down = self.queues = [queues.stream() for _ in range(3)]
         self.ends = [gpu.event(queues.current())]
-        self.number = 0
 
     def empty(self, rank: int, size: int) -> Any:
         return gpu.empty(size)
 
     def round(self, moves: Sequence[Any], works: Sequence[Any]) -> None:
-        for queue in self.queues.values():
+        for queue in self.queues:
             for event in self.ends:
                 queue.wait_event(event)
-        starts = [gpu.event(queue) for queue in self.queues.values()]
-        busy = {"multiply"} if works else set()
         for move in moves:
             for target, array in move.targets:
-                what = "down" if target == HOST else "up"
-                queues.copy_matrix(array, move.source, self.queues[what])
-                busy.add(what)
-        with self.queues["multiply"]:
+                queue = self.down if target == HOST else self.up
+                queues.copy_matrix(array, move.source, queue)
+        with self.multiply:
             for work in works:
                 self.product(work.a, work.b, work.c, self.alpha, work.beta)
-        self.ends = [gpu.event(queue) for queue in self.queues.values()]
-        if self.spans is not None:
-            done = zip(WHAT, starts, self.ends)
-            self.spans += [
-                Span(0, what, self.number, *ends) for what, *ends in done if what in busy
-            ]
-        self.number += 1
+        self.ends = [gpu.event(queue) for queue in self.queues]
 
     def finish(self) -> None:
         for event in self.ends:

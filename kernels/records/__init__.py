@@ -385,8 +385,8 @@ def errors(gpu_name: str, folder: Path | None = None) -> dict[str, Any]:
 def parallel(gpu_name: str, folder: Path | None = None) -> dict[str, Any]:
     """What several GPUs did together, and one with the host's memory.
 
-    `python -m benchmarks.parallel` measures it. {"1": …, "2": …, "4": …}, a section for each
-    number of GPUs of the machine, with its provenance. Raises ValueError without such a record.
+    `benchmarks.parallel` measures it. {"1": …, "2": …, "4": …}, a section for each number of GPUs,
+    with its provenance. Raises ValueError without such a record.
     """
     return _read(gpu_name, PARALLEL, folder)
 

@@ -12,8 +12,8 @@ from ...parallel.gpus import Span
 LEFT, WIDE = 52, 300
 PRODUCT, TRANSFER, APART = 16, 6, 9  # heights, and the distance from a rank to the next
 NUMBERED = 18  # a product that is as wide has the number of its round
-NAMES = {"multiply": "product", "transfer": "transfer", "up": "host to GPU", "down": "GPU to host"}
-COLOURS = dict(zip(NAMES, (PALETTE[name] for name in ("green", "blue", "blue", "vermilion"))))
+NAMES = {"multiply": "product", "transfer": "transfer"}
+COLOURS = {"multiply": PALETTE["green"], "transfer": PALETTE["blue"]}
 
 
 def ranks(pictures: Mapping[str, Iterable[Sequence[Any]]]) -> Figure:
@@ -21,9 +21,9 @@ def ranks(pictures: Mapping[str, Iterable[Sequence[Any]]]) -> Figure:
 
     pictures: by title, what is drawn under one another on one scale, each a list of (rank, what,
     round, start, end) in seconds, as `parallel.model.predict` gives in `spans` and the records have
-    in "timelines"; what is "multiply", "transfer", or "up" and "down", from and to the host. Of
-    products that overlap, in two streams, the later one is drawn from where the other ends: until
-    then there are no places for its blocks. Raises ValueError without any.
+    in "timelines"; what is "multiply" or "transfer". Of products that overlap, in two streams, the
+    later one is drawn from where the other ends: until then there are no places for its blocks.
+    Raises ValueError without any.
     """
     lanes = {title: [Span(*span) for span in spans] for title, spans in pictures.items()}
     if not lanes or not all(lanes.values()):
@@ -57,7 +57,6 @@ def _draw(title: str, spans: list[Span], y: float, longest: float) -> tuple[list
     """The title and a row for each rank, where the next picture begins, and what is said of it:
     the time in which the rank with the most of it multiplies nothing."""
     parts, busy = [svg.text(0, y, title, font_weight="bold")], []
-    lanes = 2 if any(span.what == "down" for span in spans) else 1
     y += 9
     for rank in sorted({span.rank for span in spans}):
         parts.append(svg.text(LEFT - 6, y + 13, f"rank {rank}", "end"))
@@ -65,7 +64,7 @@ def _draw(title: str, spans: list[Span], y: float, longest: float) -> tuple[list
         for span in own:
             parts += _bar(span, y, WIDE / longest)
         busy.append(sum(max(0.0, s.end - s.start) for s in own if s.what == "multiply"))
-        y += PRODUCT + lanes * TRANSFER + APART
+        y += PRODUCT + TRANSFER + APART
     end = max(span.end for span in spans)
     said = f"{title}: {_time(end)}, of which {(end - min(busy)) / end:.1%} without a product"
     return parts, y + 16, said
@@ -86,7 +85,6 @@ def _bar(span: Span, y: float, scale: float) -> list[str]:
     """A span as a bar; a product that is wide enough has the number of its round."""
     multiplies = span.what == "multiply"
     high, top = (PRODUCT, y) if multiplies else (TRANSFER, y + PRODUCT + 1)
-    top += TRANSFER if span.what == "down" else 0
     x, width = LEFT + scale * span.start, max(scale * (span.end - span.start), 1)
     look = _look(span.what) | ({"stroke": "currentColor"} if multiplies else {})
     parts = [svg.rect(x, top, width, high, stroke_width=0.6, **look)]

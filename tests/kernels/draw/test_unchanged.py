@@ -323,7 +323,6 @@ PICTURES |= {
     "rounds": lambda: draw.rounds(parallel.ring(8, 8, 8, 4)),
     "rounds, shared": lambda: draw.rounds(parallel.summa(8, 8, 8, (2, 2), pieces=2)),
     "ranks": lambda: draw.ranks({"long": SPANS, "short": SPANS[:1]}),
-    "ranks, host": lambda: draw.ranks({"x": [(0, s, 3, 0, 1e-3) for s in ("up", "down")]}),
     "timeline": lambda: scheduled(9, 13, blocks=(1, 2)),
     "swizzle": draw.swizzle,
     "swizzle, none": lambda: draw.swizzle(64, 0),

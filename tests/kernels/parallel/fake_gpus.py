@@ -1,7 +1,8 @@
 """A machine of GPUs that are lists: CuPy as far as `kernels.parallel` uses it, run in any order.
 
 What is queued runs only when something waits for it, and then in a random order of those that
-streams, events and NCCL's groups allow. So a missing wait gives a wrong product, sooner or later.
+streams, events and NCCL's calls allow. So a missing wait gives a wrong product, sooner or later.
+Ranks are threads here, with MPI as far as it is used; only one of them runs at a time.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import ctypes
 import functools
 import random
 import sys
+import threading
 import types
 import weakref
 from collections.abc import Callable
@@ -17,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.parallel import clock, many_gpus, streaming
-from kernels.parallel import gpus, nccl
+from benchmarks.parallel import clock, streaming
+from kernels.parallel import gpus, processes
 
 
 class Pointer:
@@ -71,10 +73,10 @@ def empty(shape, dtype=np.float32):
     return made
 
 
-def array(values, number):
-    """Values in the memory of a GPU."""
+def array(values, number=None):
+    """Values in the memory of a GPU, the current one without a number."""
     made = np.array(values, np.float32, order="C").view(Array)
-    made.number = number
+    made.number = machine().current if number is None else number
     return made
 
 
@@ -88,12 +90,6 @@ class Event:
 
         self.passed = False
         (stream or machine().stream()).give(happen)
-
-    @property
-    def done(self):
-        """Whoever looks gives the machine time."""
-        machine().step()
-        return self.passed
 
 
 class Stream:
@@ -143,10 +139,12 @@ class Machine:
         self.streams: list[Stream] = []
         self.memory: list[tuple[range, np.ndarray, weakref.ref[Array]]] = []
         self.now = 0.0
-        self.devices, self.within = [0], []
-        self.group: list[Call] | None = None
-        self.fault = ""  # "hangs": transfers never end; "fails": NCCL says so when it is called;
-        # "reports": when it is asked
+        self.within = []
+        self.posted: dict[tuple, list[Call]] = {}
+        self.told: dict[tuple, dict[int, object]] = {}
+        self.own_of_thread = threading.local()
+        self.turns = threading.Condition()
+        self.turn, self.alive, self.waits = 0, set(), 0
 
     def tick(self) -> float:
         """The time, which goes on whenever somebody looks."""
@@ -154,8 +152,73 @@ class Machine:
         return self.now
 
     @property
+    def rank(self) -> int:
+        """That of this thread, 0 outside of all."""
+        return getattr(self.own_of_thread, "rank", 0)
+
+    @property
+    def comm(self) -> Comm:
+        """MPI's communicator of all ranks, as this thread has it."""
+        return getattr(self.own_of_thread, "comm", None) or Comm((0,), 0)
+
+    @property
+    def devices(self) -> list[int]:
+        """The GPUs that have been made current, one within the other."""
+        mine = self.own_of_thread
+        if not hasattr(mine, "devices"):
+            mine.devices = [self.rank]
+        return mine.devices
+
+    @property
     def current(self) -> int:
         return self.devices[-1]
+
+    def ranks(self, program: Callable[[Comm], object], count: int | None = None) -> list:
+        """What a program gives on each rank; the first error if there is one."""
+        members = tuple(range(count or self.count))
+        results, errors = dict.fromkeys(members), []
+
+        def run(rank: int) -> None:
+            self.own_of_thread.rank, self.own_of_thread.comm = rank, Comm(members, rank)
+            try:
+                self.await_turn()
+                results[rank] = program(self.comm)
+            except BaseException as error:
+                errors.append(error)
+            finally:
+                self.alive.discard(rank)
+                self.pass_on()
+
+        self.turn, self.alive, self.waits = 0, set(members), 0
+        threads = [threading.Thread(target=run, args=(rank,)) for rank in members]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if errors:
+            raise errors[0]
+        return list(results.values())
+
+    def await_turn(self) -> None:
+        with self.turns:
+            self.turns.wait_for(lambda: self.turn == self.rank)
+
+    def pass_on(self) -> None:
+        """Let the next rank go on that is not at its end."""
+        with self.turns:
+            later = sorted(self.alive, key=lambda rank: (rank <= self.turn, rank))
+            self.turn = later[0] if later else -1
+            self.turns.notify_all()
+
+    def wait(self, ready: Callable[[], bool]) -> None:
+        """Let the other ranks go on until it is ready."""
+        while not ready():
+            self.waits += 1
+            stuck = not self.alive - {self.rank} or self.waits > 3 * self.count
+            assert not stuck, "all ranks wait for one another"
+            self.pass_on()
+            self.await_turn()
+        self.waits = 0
 
     @functools.cache  # noqa: B019
     def own(self, number: int) -> Stream:
@@ -177,9 +240,11 @@ class Machine:
         return next(stream for stream in self.streams if stream.ptr == address)
 
     def run(self) -> None:
-        """Do all that is queued."""
-        while any(stream.waiting for stream in self.streams):
-            assert self.step(), "all streams wait for one another"
+        """Do all that is queued on the current GPU, and of the others what it needs."""
+        mine = [stream for stream in self.streams if stream.number == self.current]
+        busy = lambda: any(stream.waiting for stream in mine)
+        while busy():
+            self.wait(lambda: self.step() or not busy())
 
     def step(self) -> bool:
         """Do one thing that is queued, if there is one that need not wait."""
@@ -196,49 +261,87 @@ class Machine:
                 assert made() is not None, "NCCL is called with memory that was given back"
 
     def begin_group(self) -> None:
-        assert self.group is None, "a group of calls was not ended"
-        self.group = []
+        assert not hasattr(self.own_of_thread, "group"), "a group of calls was not ended"
+        self.own_of_thread.group = []
+
+    def call(self, call: Call) -> None:
+        """One of a group, or one by itself."""
+        calls = getattr(self.own_of_thread, "group", None)
+        self.queue_calls([call]) if calls is None else calls.append(call)
 
     def end_group(self) -> None:
-        """The calls of a group become one work, for which all their streams meet."""
-        assert self.group is not None, "no group was begun"
-        calls, self.group = self.group, None
-        if self.fault == "fails" and calls:
-            raise NcclError("NCCL_ERROR_SYSTEM_ERROR")
+        calls = self.own_of_thread.group
+        del self.own_of_thread.group
+        if calls:
+            self.queue_calls(calls)
+
+    def queue_calls(self, calls: list[Call]) -> None:
+        """The calls of a group become one work of their stream. Each ends when those of other ranks
+        have come that belong to it."""
         for address in (x for call in calls for x in (call.source, call.target)):
             self.require_kept(address)
-        copies = []
-        for name in dict.fromkeys(call.name for call in calls):
-            out = [call for call in calls if call.name == name and call.source]
-            into = [call for call in calls if call.name == name and call.target]
-            if name[0] == "broadcast":
-                out *= len(into)
-            assert [of.size for of in out] == [to.size for to in into], f"{name}: not paired"
-            copies += [(to.target, of.source, of.size) for of, to in zip(out, into)]
-        streams = [self.at(number) for number in dict.fromkeys(call.stream for call in calls)]
-        met: list[Stream] = []
-        passes = lambda: len(met) == len(streams) and self.fault != "hangs"
+        (queue,) = {call.stream for call in calls}
+        met: list[list[Call]] = []
 
-        def meet(stream: Stream) -> None:
-            met.append(stream)
-            if passes():
-                for target, source, size in copies:
-                    ctypes.memmove(target, source, 4 * size)
+        def post() -> None:
+            for call in calls:
+                all_of_it = self.posted.setdefault(call.name, [])
+                all_of_it.append(call)
+                met.append(all_of_it)
+                if len(all_of_it) == call.parties:
+                    self.copy(all_of_it)
 
-        for stream in streams:
-            stream.give(functools.partial(meet, stream))
-            stream.give(ready=passes)
+        self.at(queue).give(post)
+        self.at(queue).give(ready=lambda: all(len(x) == x[0].parties for x in met))
+
+    @staticmethod
+    def copy(calls: list[Call]) -> None:
+        """What one of the calls sends, all others receive."""
+        assert len({call.size for call in calls}) == 1, f"{calls}: not paired"
+        for source in (call.source for call in calls if call.source):
+            for call in calls:
+                if call.target and call.target != source:
+                    ctypes.memmove(call.target, source, 4 * call.size)
 
 
 class Call(NamedTuple):
-    """One call of NCCL; those of a name belong together. Addresses, 0 where there is none."""
+    """One call of NCCL; so many parties have those of a name. Addresses, 0 where there is none."""
 
     name: tuple
+    parties: int
     source: int
     target: int
     size: int
     stream: int
-    caller: int = -1
+
+
+class Comm:
+    """MPI's communicator of some ranks, as one of them has it."""
+
+    def __init__(self, members, rank, within=()):
+        self.members, self.size, self.rank = members, len(members), members.index(rank)
+        self.name = *within, members
+        self.group, self.calls = self, 0
+
+    def Incl(self, ranks):
+        return tuple(self.members[rank] for rank in ranks)
+
+    def Create_group(self, members):
+        return Comm(members, self.members[self.rank], self.name)
+
+    def allgather(self, mine):
+        self.calls += 1
+        told = machine().told.setdefault((self.name, self.calls), {})
+        told[self.rank] = mine
+        machine().wait(lambda: len(told) == self.size)
+        return [told[rank] for rank in range(self.size)]
+
+    def gather(self, mine):
+        every = self.allgather(mine)
+        return every if self.rank == 0 else None
+
+    def bcast(self, value):
+        return self.allgather(value)[0]
 
 
 _machines: list[Machine] = []
@@ -248,47 +351,35 @@ def machine() -> Machine:
     return _machines[-1]
 
 
-class NcclError(RuntimeError):
-    pass
-
-
 class NcclCommunicator:
-    """Of one rank of a group of GPUs."""
+    """Of one rank of a group. An id is of one group alone."""
 
-    def __init__(self, devices, rank):
-        self.devices, self.rank, self.aborted = tuple(devices), rank, False
+    def __init__(self, size, number, rank):
+        assert size > 1, "one rank talks to nobody"
+        self.size, self.number, self.rank = size, number, rank
+        self.counts = {}
+        key = "group", number
+        machine().told.setdefault(key, {})[rank] = size
+        machine().wait(lambda: len(machine().told[key]) == size)
 
-    def check_async_error(self):
-        if machine().fault == "reports":
-            raise NcclError("NCCL_ERROR_REMOTE_ERROR")
-
-    def abort(self):
-        assert not self.aborted
-        self.aborted = True
-        machine().fault = ""
-
-    @staticmethod
-    def initAll(devices):
-        assert machine().group is None, "NCCL makes no communicators within a group of calls"
-        return [NcclCommunicator(devices, rank) for rank in range(len(devices))]
+    def _call(self, name, parties, source, target, size, stream):
+        """Calls of a name belong together in the order in which they come."""
+        self.counts[name] = self.counts.get(name, 0) + 1
+        whole = self.number, *name, self.counts[name]
+        machine().call(Call(whole, parties, source, target, size, stream))
 
     def send(self, address, size, kind, peer, stream):
-        name = "send", self.devices, self.rank, peer
-        machine().group.append(Call(name, address, 0, size, stream))
+        self._call(("send", self.rank, peer), 2, address, 0, size, stream)
 
     def recv(self, address, size, kind, peer, stream):
-        name = "send", self.devices, peer, self.rank
-        machine().group.append(Call(name, 0, address, size, stream))
-
-    def calls(self):
-        """Those of this rank in the group that is open."""
-        return [call for call in machine().group if call.caller == self.rank]
+        self._call(("send", peer, self.rank), 2, 0, address, size, stream)
 
     def broadcast(self, source, target, size, kind, root, stream):
-        before = sum(call.name[:3] == ("broadcast", self.devices, root) for call in self.calls())
-        name = "broadcast", self.devices, root, before  # the same of all ranks belong together
         source = source if self.rank == root else 0
-        machine().group.append(Call(name, source, target, size, stream, self.rank))
+        self._call(("broadcast", root), self.size, source, target, size, stream)
+
+    def allReduce(self, source, target, size, kind, how, stream):
+        self._call(("reduce",), self.size, 0, 0, size, stream)
 
 
 def copy_2d(target, target_pitch, source, source_pitch, width, height, kind, stream):
@@ -297,10 +388,6 @@ def copy_2d(target, target_pitch, source, source_pitch, width, height, kind, str
             ctypes.memmove(target + row * target_pitch, source + row * source_pitch, width)
 
     machine().queue(work, stream)
-
-
-def copy_to_peer(target, there, source, here, size, stream):
-    machine().queue(lambda: ctypes.memmove(target, source, size), stream)
 
 
 def install(monkeypatch, count: int, seed: int = 0, nccl: bool = True) -> Machine:
@@ -316,10 +403,6 @@ def install(monkeypatch, count: int, seed: int = 0, nccl: bool = True) -> Machin
         hostRegister=lambda *_: None,
         hostUnregister=lambda *_: None,
         pointerGetAttributes=lambda _: types.SimpleNamespace(type=0),
-        deviceCanAccessPeer=lambda *_: 1,
-        deviceEnablePeerAccess=lambda _: None,
-        CUDARuntimeError=RuntimeError,
-        memcpyPeerAsync=copy_to_peer,
         memcpyHostToDevice=1,
         memcpyDeviceToHost=2,
         memcpyDeviceToDevice=3,
@@ -328,8 +411,9 @@ def install(monkeypatch, count: int, seed: int = 0, nccl: bool = True) -> Machin
     library = types.SimpleNamespace(
         available=nccl,
         NCCL_FLOAT32=7,
+        NCCL_SUM=0,
         NcclCommunicator=NcclCommunicator,
-        NcclError=NcclError,
+        get_unique_id=lambda: made.random.random(),
         groupStart=made.begin_group,
         groupEnd=made.end_group,
         get_version=lambda: 22800,
@@ -352,6 +436,7 @@ def install(monkeypatch, count: int, seed: int = 0, nccl: bool = True) -> Machin
         return np.array(x)
 
     vars(cupy).update(ndarray=Array, empty=empty, cuda=cuda, asnumpy=to_host)
+    monkeypatch.setattr(processes, "world", lambda: made.comm)
     for module in (cupy, cupyx, cuda):
         monkeypatch.setitem(sys.modules, module.__name__, module)
     forget()
@@ -360,14 +445,8 @@ def install(monkeypatch, count: int, seed: int = 0, nccl: bool = True) -> Machin
 
 def forget() -> None:
     """Of the machine before, what is kept from call to call."""
-    nccl._made.clear()
-    for kept in (
-        nccl.load,
-        gpus._streams,
-        clock._scratch,
-        streaming._matrices,
-        many_gpus._reach,
-    ):
+    gpus._made.clear()
+    for kept in (gpus.load, gpus._streams, clock._scratch, streaming._matrices):
         kept.cache_clear()
 
 

@@ -9,9 +9,9 @@ import pytest
 from fake_gpus import queued
 
 from anywarp import gpu
-from anywarp.gpu import queues
+from anywarp.gpu.queues import copy_matrix, current
 from kernels import parallel, reference
-from kernels.parallel import nccl
+from kernels.parallel import processes
 
 SHAPE = 24, 20, 28
 PLANS = [
@@ -25,16 +25,30 @@ PLANS = [
 ]
 
 
-def on_gpus(plan, made, beta=0.0, step=queued, timeout=None):
-    parts = []
-    for name, x in zip("ABC", reference.inputs(*plan.shape)):
-        pieces = (x[slice(*block.rows), slice(*block.columns)] for block in plan.parts(name))
-        parts.append([fake_gpus.array(piece, number) for number, piece in enumerate(pieces)])
-    A_parts, B_parts, C_parts = parts
-    C_parts = C_parts if beta else None
-    C_parts = parallel.multiply(A_parts, B_parts, plan, C_parts, 0.5, beta, step, timeout)
-    made.run()
-    return parallel.collect(plan, C_parts)
+def copied(x):
+    """A copy that is queued on the current stream."""
+    made = gpu.empty(x.shape)
+    copy_matrix(made, x, current())
+    return made
+
+
+def on_gpus(plan, made, beta=0.0, step=queued):
+    """C, of ranks that have all queued their work before any of it is waited for: what makes the
+    parts before the product, and what uses C after it."""
+    matrices = dict(zip("ABC", reference.inputs(*plan.shape)))
+
+    def program(comm):
+        given = [
+            fake_gpus.array(matrices[block.matrix][slice(*block.rows), slice(*block.columns)])
+            for block in plan.homes[comm.rank]
+        ]
+        parts = [copied(part) for part in given]
+        C = processes.multiply(*parts[:2], plan, parts[2] if beta else None, 0.5, beta, step)
+        found = copied(C)
+        comm.allgather(None)
+        return gpu.to_host(found)
+
+    return parallel.collect(plan, made.ranks(program))
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: f"{plan.name} {plan.ranks}")
@@ -67,105 +81,104 @@ def test_one_target_is_no_broadcast(machine, monkeypatch):
         on_gpus(PLANS[5], machine(4))
 
 
-def parts_on(*numbers):
-    A, B, _ = reference.inputs(4, 4, 4)
-    plan = parallel.ring(4, 4, 4, len(numbers))
-    pieces = zip(zip(*parallel.spread(plan, A, B)), numbers)
-    both = [[fake_gpus.array(x, number) for x in pair] for pair, number in pieces]
-    return [pair[0] for pair in both], [pair[1] for pair in both]
-
-
-@pytest.mark.parametrize(
-    "count, nccl, numbers, error, words",
-    [
-        (2, True, (0, 0), ValueError, "the parts are on the GPUs 0, 0: each rank needs one"),
-        (2, True, (0, 2), gpu.NoGPU, "GPU 2 is asked for, and there are 2; NumPy parts"),
-        (2, False, (0, 1), ImportError, "several GPUs need NCCL.*pip install nvidia-nccl-cu13"),
-    ],
-)
-def test_what_gpus_cannot_do_is_refused(machine, count, nccl, numbers, error, words):
-    machine(count, nccl=nccl)
-    with pytest.raises(error, match=words):
-        parallel.multiply(*parts_on(*numbers), step=queued)
+def parts_of(comm, device=None):
+    """A and B of the ring of 4 x 4, whose ranks are those of `comm`."""
+    plan = parallel.ring(4, 4, 4, comm.size)
+    both = (parts[comm.rank] for parts in parallel.spread(plan, *reference.inputs(4, 4, 4)[:2]))
+    return (*(fake_gpus.array(x, device) for x in both), plan)
 
 
 def test_one_gpu_needs_no_nccl(machine):
     made = machine(1, nccl=False)
     A, B, _ = reference.inputs(4, 4, 4)
-    (found,) = parallel.multiply(*parts_on(0), step=queued)
-    made.run()
+    (found,) = made.ranks(
+        lambda comm: gpu.to_host(processes.multiply(*parts_of(comm), step=queued))
+    )
     reference.assert_close(np.asarray(found), A, B)
 
 
+def test_several_gpus_need_nccl(machine):
+    program = lambda comm: processes.multiply(*parts_of(comm), step=queued)
+    with pytest.raises(ImportError, match=r"several GPUs need NCCL.*pip install nvidia-nccl-cu13"):
+        machine(2, nccl=False).ranks(program)
+
+
 def test_parts_of_a_rank_are_on_its_gpu(machine):
+    def program(comm):
+        A, B, plan = parts_of(comm)
+        processes.multiply(A, fake_gpus.array(B, 1), plan)
+
+    with pytest.raises(ValueError, match=r"B_parts\[0\] and A_parts\[0\] must be on one"):
+        machine(2).ranks(program)
+
+
+def test_gpus_of_one_process_are_refused(machine):
+    plan = parallel.ring(4, 4, 4, 2)
     machine(2)
-    A_parts, B_parts = parts_on(0, 1)
-    with pytest.raises(TypeError, match="some parts are NumPy's and some CuPy's"):
-        parallel.multiply(A_parts, [np.array(x) for x in B_parts], step=queued)
-    with pytest.raises(ValueError, match=r"B_parts\[0\] is on GPU 1, and A_parts\[0\] on GPU 0"):
-        parallel.multiply(A_parts, [fake_gpus.array(x, 1) for x in B_parts], step=queued)
+    parts = [[fake_gpus.array(x, 0)] * 2 for x in (np.ones((2, 4)), np.ones((4, 2)))]
+    with pytest.raises(TypeError, match=r"a process for each, which calls .*processes\.multiply"):
+        parallel.multiply(*parts, plan)
+
+
+def test_all_parts_are_on_gpus_or_none(machine):
+    def program(comm):
+        A, B, plan = parts_of(comm)
+        processes.multiply(*((A, B) if comm.rank else map(np.array, (A, B))), plan)
+
+    with pytest.raises(ValueError, match="the ranks differ in .* their parts are on GPUs"):
+        machine(2).ranks(program)
 
 
 def test_a_product_that_fails_leaves_nothing_unfinished(machine):
     """Buffers go back to CuPy's pool; who gets them next waits for what is under way."""
     made = machine(4)
+    after = []
 
     def fails(*_):
         raise RuntimeError("cannot be compiled")
 
+    def program(comm):
+        others = lambda: [x for x in made.streams if x.number == comm.rank and x is not own]
+        own = made.own(comm.rank)
+        try:
+            processes.multiply(*parts_of(comm), step=fails)
+        finally:
+            own.give(lambda: after.append(any(x.waiting for x in others())))
+            comm.allgather(None)
+            made.run()
+
     with pytest.raises(RuntimeError, match="cannot be compiled"):
-        on_gpus(PLANS[1], made, step=fails)
-    before = [len(made.own(number).waiting) for number in range(4)]
-    assert all(count >= 1 for count in before)  # the waits on the GPUs' own streams
-    made.run()
+        made.ranks(program)
+    assert after == [False] * 4
 
 
-def test_with_a_timeout_the_call_waits_for_the_gpus(machine):
-    made = machine(4)
-    on_gpus(PLANS[1], made, timeout=60)
-    assert not any(stream.waiting for number in range(4) for stream in [made.own(number)])
+def test_connections_are_made_once(machine, monkeypatch):
+    """One for all nine ranks, and one for each row and column of three, on each rank."""
+    made, sizes = machine(9), []
+    make = fake_gpus.NcclCommunicator.__init__
+    note = lambda self, size, *rest: (sizes.append(size), make(self, size, *rest))[1]
+    monkeypatch.setattr(fake_gpus.NcclCommunicator, "__init__", note)
+    for _ in range(2):
+        on_gpus(PLANS[-1], made)
+        assert sorted(sizes) == [3] * 18 + [9] * 9
 
 
-@pytest.mark.parametrize("fault, error, words", [
-    ("hangs", TimeoutError, "not done within 0.2 s; their transfers were ended"),
-    ("reports", fake_gpus.NcclError, "REMOTE"),
-    ("fails", fake_gpus.NcclError, "SYSTEM"),
-])  # fmt: skip
-def test_after_a_fault_communicators_are_new(machine, fault, error, words):
-    made = machine(9)
-    on_gpus(PLANS[-1], made)
-    old = [own for members in nccl._made.values() for own in members]
-    product = lambda *operands: (setattr(made, "fault", fault), queued(*operands))
-    with pytest.raises(error, match=words):
-        on_gpus(PLANS[-1], made, step=product, timeout=0.2 if fault == "hangs" else 60)
-    assert len(old) > 9 and all(own.aborted for own in old) and not nccl._made
-    made = machine(4)
-    A, B, _ = reference.inputs(*SHAPE)
-    reference.assert_close(on_gpus(PLANS[1], made), A, B, None, 0.5)
-
-
-def test_a_fault_between_two_calls_is_seen_by_the_second(machine):
-    made = machine(4)
-    on_gpus(PLANS[1], made)
-    (old,) = nccl._made.values()
-    made.fault = "reports"
-    A, B, _ = reference.inputs(*SHAPE)
-    reference.assert_close(on_gpus(PLANS[1], made), A, B, None, 0.5)
-    (new,) = nccl._made.values()
-    assert all(own.aborted for own in old) and not any(own.aborted for own in new)
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: f"{plan.name} {plan.ranks}")
-def test_on_real_gpus(plan):
-    if queues.count() < plan.ranks:
-        pytest.skip(f"{plan.ranks} GPUs are needed, there are {queues.count()}")
-    A, B, _ = reference.inputs(*plan.shape)
-    parts = []
-    for operands in parallel.spread(plan, A, B):
-        parts.append([])
-        for number, part in enumerate(operands):
-            with queues.device(number):
-                parts[-1].append(gpu.to_device(part))
-    found = parallel.collect(plan, parallel.multiply(*parts, plan, step="15"))
-    reference.assert_close(found, A, B)
+def test_part_of_what_a_rank_has_can_be_sent_and_received(machine):
+    """C's right half is computed by rank 1 and sent home to rank 0, whose rows are longer."""
+    A, B, C = (parallel.Block(name, (0, 8), (0, 8)) for name in "ABC")
+    none = [x._replace(rows=(8, 8)) for x in (A, B, C)]
+    right = [x._replace(columns=(4, 8)) for x in (B, C)]
+    left = [x._replace(columns=(0, 4)) for x in (B, C)]
+    rounds = (
+        ([parallel.Transfer(A, 0, (1,)), parallel.Transfer(right[0], 0, (1,))], []),
+        ([], [(0, A, *left, True), (1, A, *right, True)]),
+        ([parallel.Transfer(right[1], 1, (0,))], []),
+    )
+    rounds = tuple(
+        parallel.Round(tuple(sent), tuple(parallel.LocalProduct(*x) for x in works))
+        for sent, works in rounds
+    )
+    plan = parallel.Schedule("half", (8, 8, 8), 2, {0: (A, B, C), 1: tuple(none)}, rounds)
+    A, B, _ = reference.inputs(8, 8, 8)
+    for seed in range(8):
+        reference.assert_close(on_gpus(plan, machine(2, seed)), A, B, None, 0.5)

@@ -52,9 +52,9 @@ def test_the_order_within_a_round_makes_no_difference(make):
     A, B, C = reference.inputs(67, 71, 73)
     results = []
     for world in Ranks, CopiesLast:
-        given = {"A": parts(plan, "A", A), "B": parts(plan, "B", B), "C": parts(plan, "C", C)}
+        given = {name: dict(enumerate(parts(plan, name, X))) for name, X in zip("ABC", (A, B, C))}
         execute(plan, world(product_of(None, False)), given, -2)
-        results.append(parallel.collect(plan, given["C"]))
+        results.append(parallel.collect(plan, list(given["C"].values())))
     assert np.array_equal(*results)
 
 
@@ -71,7 +71,7 @@ def test_each_rank_counts_its_own_lanes(plan, lanes):
                 seen[work.rank].append(work.lane)
 
     A, B, C = reference.inputs(*plan.shape)
-    given = {name: parts(plan, name, X) for name, X in zip("ABC", (A, B, C))}
+    given = {name: dict(enumerate(parts(plan, name, X))) for name, X in zip("ABC", (A, B, C))}
     execute(plan, World(product_of(None, False)), given, 0)
     assert seen == dict.fromkeys(range(plan.ranks), lanes)
 
@@ -124,13 +124,6 @@ def test_scalars_are_numbers_of_float32(product, name, value, error):
         product(*reference.inputs(8, 8, 8), **{name: value})
 
 
-def test_without_a_schedule_it_is_the_ring():
-    A, B, _ = reference.inputs(12, 8, 10)
-    A_parts, B_parts = [A[:6], A[6:]], [B[:, :4].copy(), B[:, 4:].copy()]
-    found = parallel.multiply(A_parts, B_parts)
-    reference.assert_close(np.vstack(found), A, B)
-
-
 def test_a_steps_ring_has_the_bits_of_one_rank():
     A, B, _ = reference.inputs(70, 66, 40)
     step = kernels.step("15")
@@ -150,9 +143,9 @@ MASKED, FORTRAN = [np.ma.array(x) for x in AP], [np.asfortranarray(x) for x in A
 
 
 @pytest.mark.parametrize("args, error, words", [
-    ((AP, BP[:1]), ValueError, "2 parts of A and 1 of B"),
-    (([], []), ValueError, "0 parts of A and 0 of B"),
-    (([1, 2], BP), TypeError, "a part must be a matrix"),
+    ((AP, BP[:1], RING), ValueError, "2 parts of B are needed, not 1"),
+    (([], [], RING), ValueError, "2 parts of A are needed, not 0"),
+    (([1, 2], BP, RING), TypeError, r"A_parts\[0\] must be an array of NumPy or CuPy"),
     ((AP[:1], BP[:1], RING), ValueError, "2 parts of A are needed"),
     (([A, A], BP, RING), ValueError, r"A_parts\[0\] is .*; rank 0 has A\[0:4, 0:8\].*spread"),
     (([x.astype(float) for x in AP], BP, RING), TypeError, r"A_parts\[0\] must be float32"),

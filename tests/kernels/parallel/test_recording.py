@@ -13,7 +13,7 @@ from fake_gpus import queued
 import kernels
 from anywarp import gpu
 from benchmarks.parallel import __main__ as record, clock, inputs, many_gpus, streaming
-from kernels.parallel import stream
+from kernels.parallel import processes
 from kernels.parallel.schedule import Block
 
 ORDER = 32
@@ -51,6 +51,7 @@ def small(monkeypatch, machine):
         (type(STEP), "occupancy", lambda *where: SimpleNamespace(blocks=3)),
         (gpu, "device", lambda: facts),
         (gpu, "arch", lambda: "sm_90"),
+        (processes, "take_gpu", lambda: None),
     ):
         monkeypatch.setattr(module, name, value)
     return machine
@@ -59,8 +60,8 @@ def small(monkeypatch, machine):
 def test_each_number_of_gpus_has_its_section(small, tmp_path, capsys):
     path = tmp_path / "parallel.json"
     for count in 1, 2, 3, 4:
-        small(count, seed=count)
-        record.main([STEP.label, "--sizes", str(ORDER), "--output", str(path)])
+        arguments = [STEP.label, "--sizes", str(ORDER), "--output", str(path)]
+        small(count, seed=count).ranks(lambda comm: record.main(arguments))  # noqa: B023
     assert "of_linear" in capsys.readouterr().out
     sections, label = json.loads(path.read_text()), STEP.label
     assert list(sections) == ["1", "2", "3", "4"]
@@ -70,17 +71,14 @@ def test_each_number_of_gpus_has_its_section(small, tmp_path, capsys):
     assert [(row["tile"], row["step"]) for row in alone["streamed"]] == [
         (tile, step) for tile in (8, 16) for step in (None, label)
     ]
-    streamed = [span[1:3] for span in alone["timelines"][label]]
-    assert streamed[0] == ["up", 0] and streamed[-1][0] == "down"
-    assert {what for what, _ in streamed} == set(stream.WHAT)
     parts = (f"{n} columns{more}" for n in (8, 16) for more in ("", " beside products"))
     names = ["up", "down", "both", *parts]
     assert [name for name, _ in alone["bandwidths"]] == names
     for count, section in sections.items():
-        assert set(section["links"]) == {"ring", "broadcast", "engines"}
+        assert set(section["links"]) == {"ring", "broadcast"}
         rows = section["scaling"]
         schedules = {(row["schedule"], row["gpus"]) for row in rows}
-        assert {("ring", int(count)), ("gather", int(count)), ("ring", 2)} <= schedules
+        assert {("ring", int(count)), ("gather", int(count))} <= schedules
         assert all(row["seconds"] > 0 and row["single"] > 0 for row in rows)
         assert all(row["same_bits"] for row in rows if row["schedule"] == "ring")
         only = {(row["step"], row["only"]) for row in section["parts"]}
@@ -91,15 +89,10 @@ def test_each_number_of_gpus_has_its_section(small, tmp_path, capsys):
 
 
 def test_a_wrong_product_is_not_recorded(small, monkeypatch, tmp_path):
-    small(2)
+    made = small(2)
     monkeypatch.setattr(type(STEP), "__call__", lambda self, a, b, c, alpha=1, beta=0: c)
     with pytest.raises(kernels.CheckError):
-        record.record([STEP], [ORDER], tmp_path / "x.json")
-
-
-def test_without_a_gpu_nothing_is_measured(no_gpu):
-    with pytest.raises(gpu.NoGPU, match="there is none"):
-        record.main([])
+        made.ranks(lambda comm: record.record([STEP], [ORDER], tmp_path / "x.json"))
 
 
 def test_elements_are_uniform_and_parts_are_of_one_matrix():
