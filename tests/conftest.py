@@ -28,7 +28,8 @@ LONGEST = """
     tests/kernels/ladder/test_mutations.py tests/kernels/ladder/test_check.py
     tests/kernels/measure/test_experiments.py tests/kernels/ladder/test_defines.py
     tests/anywarp/sanitizer/test_sanitizer.py tests/test_style.py
-    tests/test_targets.py tests/kernels/ladder/test_split_k.py
+    tests/test_targets.py tests/kernels/parallel/test_processes.py
+    tests/kernels/ladder/test_split_k.py
     tests/kernels/ladder/test_running.py book/16_async_copy.ipynb
     tests/kernels/ladder/test_model.py tests/test_any_gpu.py book/18_split_k.ipynb
     tests/kernels/machine/test_prove.py tests/kernels/measure/test_profiling.py

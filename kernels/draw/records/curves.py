@@ -131,11 +131,15 @@ def _bytes(number: int) -> str:
 
 
 def scaling(
-    curves: Mapping[str, Sequence[tuple[int, float]]], points: Iterable[tuple[str, int, float]]
+    curves: Mapping[str, Sequence[tuple[int, float]]],
+    points: Iterable[tuple[str, int, float]],
+    bands: Mapping[str, tuple[float, float]] | None = None,
 ) -> Figure:
     """Curves by label, of (GPUs, share of linear), and measured points (label, GPUs, share).
 
-    The share is 1 where n GPUs are n times as fast as one. Raises ValueError without a curve.
+    The share is 1 where n GPUs are n times as fast as one. `bands` has, for a label, the least and
+    the most that was measured as a factor of the model: what lies between is shaded around its
+    curve. Raises ValueError without a curve.
     """
     if not curves or not all(curves.values()):
         raise ValueError("scaling needs curves of (GPUs, share)")
@@ -145,6 +149,10 @@ def scaling(
         looks = zip(itertools.cycle(PALETTE.values()), itertools.cycle(("-", "--", "-.")))
         for (label, curve), (colour, line) in zip(curves.items(), looks):
             ax.plot(*zip(*curve), line, color=colour, label=label)
+            if bands and label in bands:
+                ranks, shares = zip(*curve)
+                edges = ([factor * share for share in shares] for factor in bands[label])
+                ax.fill_between(ranks, *edges, color=colour, alpha=0.15, linewidth=0)
         for marker, name in zip("os^Dv", dict.fromkeys(name for name, *_ in points)):
             own = [(ranks, share) for of, ranks, share in points if of == name]
             look: dict[str, Any] = dict(color=INK, fillstyle="none", linestyle="", markersize=7)
@@ -159,6 +167,9 @@ def scaling(
     words = [
         f"{label}: {curve[0][1]:.1%} at {curve[0][0]} to {curve[-1][1]:.1%} at {curve[-1][0]}"
         for label, curve in curves.items()
+    ]
+    words += [
+        f"band, {x}: {low:.2f} to {high:.2f} of it" for x, (low, high) in (bands or {}).items()
     ]
     words += [f"measured, {label}: {share:.1%} at {ranks}" for label, ranks, share in points]
     alt = f"Share of linear scaling against the number of GPUs. {'. '.join(words)}."

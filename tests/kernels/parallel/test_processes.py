@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from anywarp.gpu import queues
 from kernels.parallel import processes
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -35,15 +36,15 @@ exec unshare --user --map-root-user --uts sh -c "hostname $host; $*"
 """
 
 
-def start(ranks, *command, launcher=("-m", "mpi4py"), hosts=()):
+def start(ranks, *command, launcher=("-m", "mpi4py"), hosts=(), visible="-1"):
     """The processes, as many on one core as have to be; with `hosts`, what the launcher is told of
-    them."""
+    them; with the GPUs that are visible."""
     more = {f"OMPI_ALLOW_RUN_AS_ROOT{end}": "1" for end in ("", "_CONFIRM")}  # as in containers
     words = [MPIEXEC, "-n", str(ranks), *(hosts or ["--oversubscribe"]), sys.executable]
     words += [*launcher, *command]
     return subprocess.run(
         list(map(str, words)),
-        env=os.environ | more | {"CUDA_VISIBLE_DEVICES": "-1", "OPENBLAS_NUM_THREADS": "1"},
+        env=os.environ | more | {"CUDA_VISIBLE_DEVICES": visible, "OPENBLAS_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         timeout=LARGE * SECONDS,
@@ -81,6 +82,17 @@ def test_the_product(ranks, schedule):
     assert re.fullmatch(
         rf"<Schedule {schedule}.*, 67 x 71 x 73, {ranks} ranks> is right\n", done.stdout
     )
+
+
+@mpi
+@pytest.mark.gpu
+@pytest.mark.parametrize("schedule", ["ring", "gather", "summa"])
+def test_on_real_gpus(schedule):
+    if (ranks := queues.count()) < 2:
+        pytest.skip("two GPUs are needed, there is one")
+    every = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(ranks))))
+    done = start(ranks, PROGRAM, schedule, 67, 71, 73, visible=every)
+    assert done.stdout.endswith(f"67 x 71 x 73, {ranks} ranks> is right\n"), done.stderr
 
 
 DIES = """
