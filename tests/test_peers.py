@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+import re
 
 import numpy as np
 import pytest
@@ -69,6 +70,13 @@ def test_the_stored_ptx_is_what_its_compiler_makes(name):
     if peers.installed(package) != version:
         pytest.skip(f"needs {package} {version}")
     assert text == peers.stored(name)
+
+
+def test_the_page_shows_the_program_of_cutile():
+    cells = json.loads((peers.ROOT / "book" / "same_product.ipynb").read_text("utf-8"))["cells"]
+    text = "".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    (shown,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert (peers.PROGRAMS / "product_cutile.py").read_text("utf-8").endswith(f"\n\n{shown}")
 
 
 @pytest.mark.parametrize("path", MEASURED, ids=str)
