@@ -49,6 +49,7 @@ from .state import Launch, State
 
 CHUNK_THREADS = 32768  # as many as keep the working set in the L2 cache of a core
 DEEP_CHUNK_THREADS = 2048  # with the stacks of recursive functions
+LOCAL_BYTES = 1 << 28  # of all threads of a chunk, unless one block has more
 RESERVED_BYTES = 1024  # of a block's shared memory, before its own, as on GPUs since sm_80
 END = -1  # where ret, exit and trap lead, guarded or not
 ADVICE = (
@@ -214,7 +215,7 @@ def bind(i: Instruction, site: Site, entry: Entry, before_end: int = 0) -> Calla
         refuse(not name, i.opcode)
         execute = with_clocks(DECODERS[name](i, site), i, site.slots, before_end)
         return control.guarded(execute, site.slots.guard(i), i) if i.guard else execute
-    except (ValueError, TypeError, IndexError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
         reason = error if isinstance(error, (Unsupported, KeyError)) else "such operands"
         words = set(re.findall(r"[\w$]+", str(reason)))
         why = next((str(e) for name, e in entry.unread.items() if name in words), reason)
@@ -349,7 +350,8 @@ def run(
     workspace = held.starts.get(launching.WORKSPACE, 0)
     common = step_limit, Printer(write), held.heap, (local, arguments), depth, shared_size, cluster
     launch = Launch(*common, images, workspace)
-    per_chunk = whole((DEEP_CHUNK_THREADS if program.again else CHUNK_THREADS) // threads, cluster)
+    most = DEEP_CHUNK_THREADS if program.again else CHUNK_THREADS
+    per_chunk = whole(min(most, LOCAL_BYTES // max(1, arguments.size)) // threads, cluster)
 
     def begin(first: int, end: int) -> State:
         rows, in_rows = (end - first, threads), allocations.rowed_space

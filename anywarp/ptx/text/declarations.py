@@ -19,6 +19,8 @@ FLOAT = re.compile(r"\d+\.|\.\d|\d+[eE]")  # how one in decimals begins
 BINDING = {"|": 0, "&": 1, "<<": 2, "+": 3, "-": 3, "*": 4}
 OPERATORS = {"|": int.__or__, "&": int.__and__, "<<": lambda a, b: a << (b & 63)}
 OPERATORS |= {"+": int.__add__, "-": int.__sub__, "*": int.__mul__}
+MOST = 1 << 20  # registers of a function, or bytes of an alignment
+ROOM = {"global": 1 << 30, "const": 1 << 30, "local": 512 << 10, "param": 1 << 16}  # bytes of each
 
 
 class Declarations(lexer.Cursor):
@@ -54,6 +56,8 @@ class Declarations(lexer.Cursor):
             word = self.next()[1:]
             if word == "align":
                 align = self.integer()
+                if align not in (1 << n for n in range(MOST.bit_length())):
+                    raise self.error(f"an alignment of {align}: no power of 2 up to {MOST}")
             elif word in ("v2", "v4"):
                 lanes = int(word[1])
             elif word in TYPE_BYTES:
@@ -74,11 +78,13 @@ class Declarations(lexer.Cursor):
         while self.accept("["):
             shape.append(0 if self.peek() == "]" else self.integer())
             self.expect("]")
+        size = math.prod(shape) * lanes * TYPE_BYTES[kind]
+        if min((0, *shape)) < 0 or size > ROOM.get(space, size):  # shared: see `anywarp.limits`
+            raise self.error(f"{name} has {size} bytes; there is room for 0 to {ROOM.get(space)}")
         relocations: list[Relocation] = []
         if self.accept("="):
             data = self.initializer(kind, relocations, 0, [*shape, lanes])
-        size = math.prod(shape) * lanes * TYPE_BYTES[kind] or len(data)
-        return Variable(name, space, kind, align, size, data, tuple(relocations))
+        return Variable(name, space, kind, align, size or len(data), data, tuple(relocations))
 
     def variable(self, space: str) -> Variable:
         variable = self.declarator(space, *self.type_and_align())
@@ -131,7 +137,10 @@ class Declarations(lexer.Cursor):
         while True:
             name = self.next()
             if self.accept("<"):
-                names = [f"{name}{i}" for i in range(self.integer())]
+                count = self.integer()
+                if not 0 <= count <= MOST - len(registers):
+                    raise self.error(f"{name} are {count} registers, too many of a function")
+                names = [f"{name}{i}" for i in range(count)]
                 self.expect(">")
             else:
                 names = [name]

@@ -93,7 +93,7 @@ class _Parser(Declarations):
         while self.peek():
             start = self.at
             try:
-                self.statement()
+                self.nested(self.statement)
             except ParseError as error:
                 first = first or error
                 self.recover(start, error)
@@ -140,6 +140,13 @@ class _Parser(Declarations):
             return i
         headers = (*call.headers, f"{at.file}:{at.line}", *at.headers)
         return replace(i, position=replace(call, headers=headers))
+
+    def nested(self, read: Callable[..., None], *more: Any) -> None:
+        """Read what may have others of its kind in it, as deep as Python goes."""
+        try:
+            read(*more)
+        except RecursionError:
+            raise self.error("braces or brackets are nested too deeply") from None
 
     def statement(self) -> None:
         token = self.next()
@@ -208,7 +215,7 @@ class _Parser(Declarations):
         self.scopes, self.locals = [], []
         if not self.accept(";"):
             try:
-                self.scope(body)
+                self.nested(self.scope, body)
             except ParseError as reason:
                 body, error = _Body(), reason
                 self.at = start

@@ -486,3 +486,45 @@ def test_code_without_a_line_has_the_last_one():
     )
     places = [i.position for i in parse(text).entries["k"].instructions]
     assert list(map(str, places)) == ["None", "a.rs:7", "near a.rs:7", "a.rs:9", "a.rs:12"]
+
+
+STORE = ".reg .b64 %a; ld.param.u64 %a, [o]; st.global.u32 [%a], 7;"
+
+
+@pytest.mark.parametrize(
+    "body, module, why",
+    [
+        (".reg .b32 %p<9000000000000000000>;", "", "9000000000000000000 registers"),
+        (".reg .b32 %p<-5>;", "", "-5 registers"),
+        (".reg .b32 %p<1000000>;\n.reg .b32 %q<1000000>;", "", "%q are 1000000 registers"),
+        (".local .b8 s[1000000000];", "", "s has 1000000000 bytes"),
+        ("{ .param .b8 p[100000]; }", "", "p has 100000 bytes"),
+        ("st.global.u32 [g], 7;", ".global .b8 g[9000000000] = {1};", "g has 9000000000 bytes"),
+        ("st.global.u32 [g], 7;", ".global .b8 g[-4];", "g has -4 bytes"),
+        ("st.global.u32 [g], 7;", ".global .align 3 .b8 g[4];", "an alignment of 3"),
+        ("st.shared.u32 [g], 7;", f".shared .align {2**40} .b8 g[4];", "an alignment of 10"),
+        ("{" * 5000 + "}" * 5000, "", "nested too deeply"),
+        (f"mov.u64 %a, {'(' * 5000}1{')' * 5000};", "", "nested too deeply"),
+        (f"ld.global.u32 %r, [%a+{10**40}];", "", "such operands"),
+    ],
+)
+def test_what_would_exhaust_memory_or_the_stack_is_refused(body, module, why):
+    from anywarp import ptx
+
+    text = entry(f".reg .b32 %r;\n{STORE}\n{body}", "u64 o", module=module)
+    with pytest.raises(ptx.PTXError, match=why) as caught:
+        launch(text, "k", 1, 1, [np.zeros(1, np.uint32)])
+    assert "PTX line" in str(caught.value)
+
+
+def test_local_memory_of_many_blocks_is_there_for_a_part_of_them_at_a_time(monkeypatch):
+    """16 KiB for each of 65536 threads at once would be 1 GiB."""
+    from anywarp.ptx.memory import allocations
+
+    made = []
+    spaces = allocations.rowed_space
+    watched = lambda name, *more: made.append((name, spaces(name, *more))) or made[-1][1]
+    monkeypatch.setattr(allocations, "rowed_space", watched)
+    body = f".local .b8 s[16384]; .reg .b32 %r; st.local.u32 [s], 1; {STORE}"
+    run_body(body, "u64 o", 64, 1024, [np.zeros(1, np.uint32)])
+    assert max(x.data.nbytes for name, x in made if name == "local") <= 1 << 28
