@@ -138,6 +138,8 @@ class Asynchronous(Overlaps):
                 if lanes.cell.size == 0:
                     continue
                 record = self.stamp(event.instruction, kind, lanes.me)
+                if event.product:
+                    self.strays.grouped(event, shadow, lanes.cell)
                 if kind == "load":
                     self.begin_reading(lanes, record)
                 else:
@@ -155,7 +157,8 @@ class Asynchronous(Overlaps):
         early = self.flying(lanes)
         for warp in actors:
             early |= self.unordered(warp, early)
-        self.unfilled(lanes, early)
+        if issued.instruction.opcode != "wgmma":  # of which `undefined` asks
+            self.unfilled(lanes, early)
         for warp in actors:
             bad = self.conflict(warp, shadow.written, early)
             self.conflicts(warp, early, shadow.strong)

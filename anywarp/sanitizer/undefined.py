@@ -4,11 +4,11 @@ Compilers copy structs in words, padding included. So a load may read bytes that
 it reads others too and the undefined ones only go into a store (`used_cells`). They also load
 early what the source reads under a condition, such as what a function writes if it says so, and
 choose afterwards. Kernels load and multiply whole tiles, of which the last is filled in part, and
-throw the rest away. So a load, ldmatrix too, is at fault once its value, or what is computed from
-it, matters: in a condition or an address, in global memory, or to others. What is stored in shared
-or local memory is undefined there; a row of a product depends on that row of its first factor, a
-column on that of the second. A lane that shuffles from one that takes no part gets an undefined
-value too; it is at fault when it stores that, or what is computed from it.
+throw the rest away. So a load, be it by ldmatrix or wgmma, is at fault once its value, or what is
+computed from it, matters: in a condition or an address, in global memory, or to others. What is
+stored in shared or local memory is undefined there; a row of a product depends on that row of its
+first factor, a column on that of the second. A lane that shuffles from one that takes no part gets
+an undefined value too; it is at fault when it stores that, or what is computed from it.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ import numpy as np
 
 from ..analysis.fragments import Fragment, fragments
 from ..analysis.warps import LANES, Ints, Mask, in_warps, whole_mask
-from ..ptx.memory.events import Access, Chosen, Executed, Fault, Passed, WarpSync
+from ..ptx.memory.events import Access, Chosen, Executed, Fault, Passed, Started, WarpSync
 from ..ptx.text import isa
 from ..ptx.text.forms import elements
 from ..ptx.text.syntax import TYPE_BYTES, Instruction
+from ..ptx.warps.descriptor import tile_addresses
 from .shadow import Lanes, Shadow, Touched
 from .static_facts import LOADS, STORES, CodeFacts, Facts
 
@@ -132,6 +133,45 @@ class Strays:
             stray = either(lines[0][:, :, row].max(-1), lines[1][:, :, column].max(-1))
             self._set(i, target, either(self._warps(term), stray))
 
+    def grouped(self, event: Started, shadow: Shadow, cells: Ints) -> None:
+        """wgmma, likewise; of its tiles in shared memory, these are the cells."""
+        if not self.lanes and shadow.filled[cells].all():
+            return
+        i, (tiles, adds), shape = (
+            event.instruction,
+            event.product,
+            (len(event.blocks), event.threads),
+        )
+        self._follow(i)
+        lines = {
+            "A": np.zeros((len(adds), 64), np.int64),
+            "B": np.zeros((len(adds), 256), np.int64),
+        }
+        for tile in tiles:
+            for n, descriptor in enumerate(tile.descriptors):
+                address, groups = tile_addresses(descriptor, *tile.shape), tile.which == n
+                there = address < shadow.cells * shadow.grain  # else told of as a Fault
+                cell = np.where(there, address // shadow.grain, 0)
+                cell = cell + event.block[groups, None, None] * shadow.cells
+                there = there & ~shadow.filled[cell] & (shadow.flying[cell] == 0)
+                told = either(shadow.stray[cell], address | self._origin(i, "shared"))
+                lines[tile.name][groups, : len(address)] = np.where(there, told, 0).max(-1)
+        thread = np.arange(128)
+        where = event.block[:, None], event.thread[:, None] + thread
+        held: Any = lambda x: np.broadcast_to(either(self._any(i, isa.registers_in(x)), 0), shape)[
+            where
+        ]
+        for n, factor in enumerate(i.operands[1].elements if len(tiles) == 1 else ()):
+            row: Any = np.s_[:, thread // 32 * 16 + thread % 32 // 4 + n % 2 * 8]
+            np.maximum.at(lines["A"], row, held(factor))
+        mask = np.zeros(shape, bool)
+        mask[where] = True
+        for target, row, column in zip(elements(i.operands[0]), *held_by(i)["D"][1:]):
+            stray = either(lines["A"][:, row[:, 0]], lines["B"][:, column].max(-1))
+            new = np.zeros(shape, np.int64)
+            new[where] = either(np.where(adds[:, None], held(target), 0), stray)
+            self.set(i, isa.registers_in(target), new, mask)
+
     def _warps(self, stray: Stray) -> Any:
         """What threads have, as (blocks, warps, 32)."""
         shape = len(self.run.blocks), self.run.threads
@@ -227,16 +267,20 @@ class Strays:
             row = isa.lookup(i)
             if i.guard is not None:
                 self._use(i, [i.guard.name], self.run.mask)
-            if i is self.load or i.opcode == "shfl" or isa.chooses(i):  # of which events tell
-                continue
+            if i is self.load or i.opcode in ("shfl", "wgmma") or isa.chooses(i):
+                continue  # of which events tell
             stray = None
             if not row.memory or row.kind == "matrix" or row.ends:  # else `accessed` knows
-                if row.stays and i.opcode not in ("mma", "stmatrix"):
+                if row.stays and i.opcode not in ("mma", "stmatrix", "movmatrix"):
                     self._use(i, isa.read(i), self.run.mask)
                 if i.opcode not in ("vote", "redux") and not self._is_field(i):
                     stray = self._any(i, isa.read(i))
             if i.opcode == "mma" and stray is not None:
                 self._multiplied(i)
+            elif i.opcode == "movmatrix" and stray is not None:  # from both lanes with the column
+                lane = np.arange(LANES)
+                source = lane % 4 * 8 + np.array([[0], [4]]) + lane // 8
+                self._set(i, i.operands[0], self._warps(stray)[..., source].max(-2))
             else:
                 self.set(i, isa.written(i), stray, self.run.mask, weak=i.guard is not None)
 

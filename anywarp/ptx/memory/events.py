@@ -8,6 +8,7 @@ first. A mask of None means that every thread takes part.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -148,6 +149,8 @@ class Started(Event):
     thread: Array
     reads: tuple[Stretches, ...]
     writes: tuple[Stretches, ...]
+    # of wgmma: its tiles in shared memory, and which warpgroups add to what their registers hold
+    product: Any = None
 
 
 @dataclass(frozen=True)

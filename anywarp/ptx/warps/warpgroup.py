@@ -117,13 +117,13 @@ def multiply(i: Instruction, at: Site) -> Execute:
         left = values(left, form.names[1], form.signs[0])
         right = values(team.load(tiles[-1]), form.names[2], form.signs[1]).swapaxes(1, 2)
         sums: Array = from_registers(team.all(readers), pair).view(total)
-        keep = team.same("scale-d", scale_of)[:, None, None]
-        sums = np.where(keep, sums, total(0))
+        adds = team.same("scale-d", scale_of)
+        sums = np.where(adds[:, None, None], sums, total(0))
         product = np.ascontiguousarray(tensor_core(left, right, sums, kind, form.satfinite))
         for write, words in zip(writers, to_registers(product.view(np.uint32), pair)):
             write(state.registers, team.spread(words), mask)
         if state.sink is not None:
-            team.announce(tiles)
+            team.announce(tiles, adds)
 
     return warp.gather(run, complete(i), i, at, "not all 128 threads of the warpgroup come here")
 

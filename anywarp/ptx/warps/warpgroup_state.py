@@ -151,7 +151,7 @@ class Team:
         where = np.full((1, 1), bad)
         state.tell(Fault, self.i, "load", "shared", UNIT, UNIT, where, mask)
 
-    def announce(self, tiles: list[SharedTile]) -> None:
+    def announce(self, tiles: list[SharedTile], adds: Array) -> None:
         """Tell the sink of the products, and, once their group is waited for, that they are
         done."""
         state, count = self.state, len(self.blocks)
@@ -171,7 +171,7 @@ class Team:
         parts = np.concatenate(starts), np.concatenate(sizes)
         reads = Stretches("shared", operation, rows, *parts)
         first = self.groups * THREADS
-        state.tell(Started, self.i, tickets, self.blocks, first, (reads,), ())
+        state.tell(Started, self.i, tickets, self.blocks, first, (reads,), (), (tiles, adds))
 
         def finish(done: Array) -> None:
             mine = self.pick(done).any(1)

@@ -596,6 +596,19 @@ a row too many: uninitialised
 a column too many: uninitialised
     : "=r"(of_b[0]), "=r"(of_b[1]) : "r"(at_b)); // fault
     i % 8 < columns --> i % 8 <= columns
+== TAIL tail 1 32 0 13 4 unsigned[128] unsigned[64] out:float[128]
+tiles filled in part, turned twice:
+    x2.shared --> x2.trans.shared
+    + : "=r"(of_b[0]), "=r"(of_b[1]) : "r"(at_b));
+      for (int i = 0; i < 2; ++i)
+      asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %0;" : "+r"(of_b[i]));
+a column that is turned too many: uninitialised
+    x2.shared --> x2.trans.shared
+    : "=r"(of_b[0]), "=r"(of_b[1]) : "r"(at_b)); // fault
+    + : "=r"(of_b[0]), "=r"(of_b[1]) : "r"(at_b));
+      for (int i = 0; i < 2; ++i)
+      asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %0;" : "+r"(of_b[i]));
+    i % 8 < columns --> i % 8 <= columns
 == LEAVES_EARLY early 1 64 0 50 float[66] out:float[64]
 leaves early:
 == LEAVES_EARLY early 1 64 0 64 float[70] out:float[64]

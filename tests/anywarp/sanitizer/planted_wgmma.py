@@ -185,8 +185,74 @@ LANES_WAIT = edit(
     ),
 )
 
+# tiles of which rows and columns at the end are not there; the sums of before are not added to
+TILES = (
+    PRODUCTS
+    + """\
+#define START(d, a, b) asm volatile( \\
+    "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 " \\
+    "{%0, %1, %2, %3, %4, %5, %6, %7}, %8, %9, 0, 1, 1, 0, 0;" \\
+    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), \\
+      "+f"(d[7]) : "l"(a), "l"(b) : "memory")
+extern "C" __global__ void product(int rows, int columns, const unsigned* A, const unsigned* B,
+                                   float* out)
+{
+    __shared__ alignas(128) unsigned a[512], b[128];
+    int t = threadIdx.x, row = t / 32 * 16 + t % 32 / 4;
+    float d[8] = {};
+    for (int more = 0; more < 2; ++more) {
+        for (int i = t; i < rows * 8; i += 128)
+            a[i % 8 / 4 * 256 + i / 64 * 32 + i / 8 % 8 * 4 + i % 4] = A[i];
+        for (int i = t; i < columns * 8; i += 128)
+            b[i % 8 / 4 * 64 + i / 64 * 32 + i / 8 % 8 * 4 + i % 4] = B[i];
+        PROXY;
+        __syncthreads();
+        FENCE;
+        START(d, tile(a, 1024), tile(b, 256));
+        MULTIPLY(d, tile(a, 1024), tile(b, 256));
+        GROUP;
+        PENDING(0);
+        for (int i = 0; i < 8; ++i) {
+            int r = row + i / 2 % 2 * 8, c = t % 4 * 2 + i % 2 + i / 4 * 8;
+            if (r < rows && c < columns)
+                out[r * 16 + c] = d[i];
+        }
+        __syncthreads();
+        rows += 2;
+    }
+}
+"""
+)
+HALF_IN_REGISTERS = edit(
+    TILES,
+    ("        FENCE;\n", "        unsigned f[4];\n        TAKE;\n        FENCE;\n"),
+    ("        MULTIPLY(d, tile(a, 1024), ", "        MULTIPLY_REGISTERS(d, f, "),
+    (
+        'extern "C"',
+        "#define TAKE for (int i = 0; i < 4; ++i) f[i] = "
+        'a[i / 2 * 256 + row / 8 * 32 + i % 2 * 32 + row % 8 * 4 + t % 4]\nextern "C"',
+    ),
+)
 
 TABLE = r"""
+== TILES product 1 128 0 37 11 unsigned[512] unsigned[128] out:float[1024]
+wgmma of tiles filled in part:
+a row of wgmma too many: uninitialised
+    START(d, tile(a, 1024), tile(b, 256)); // fault
+    r < rows --> r <= rows
+a column of wgmma too many: uninitialised
+    START(d, tile(a, 1024), tile(b, 256)); // fault
+    c < columns --> c <= columns
+a tile of wgmma that nobody fills: uninitialised
+    START(d, tile(a, 1024), tile(b, 256)); // fault
+    - b[i % 8 / 4 * 64 + i / 64 * 32 + i / 8 % 8 * 4 + i % 4] = B[i];
+    = for (int i = t; i < columns * 8; i += 128)
+== HALF_IN_REGISTERS product 1 128 0 37 11 unsigned[512] unsigned[128] out:float[1024]
+wgmma of registers filled in part:
+a row of registers too many: uninitialised
+    TAKE; // fault
+    START(d, tile(a, 1024), tile(b, 256)); --> for (auto& x : d) x = 0;
+    r < rows --> r <= rows
 == LANES_WAIT product 1 128 0 8 int[5120] out:float[1024]
 wgmma, one lane of a warp waits:
 == BUFFERED product 2 128 0 8 int[5120] out:float[1024]
