@@ -91,6 +91,8 @@ def tensor_core(a: Array, b: Array, c: Array, kind: str, satfinite: bool = False
     - "s8", "u8", "s8.u8", "u8.s8": int8 and uint8; summed in int32, where the sum wraps, or with
       `satfinite` stays within the range.
     - "f64": float64, by fused multiply-adds, k by k.
+    - "fp8": float16 that 8-bit floats have become. mma of these is several instructions for sm_90:
+      two products of float16, of every other pair along k, and then the sum with c, rounded.
 
     Sums in float32 are cut, not rounded. Three numbers show it: an accumulator of 1 and products
     of 2**-24 and 2**-26. The float32 nearest to their sum is 1 + 2**-23, but the result is 1:
@@ -110,10 +112,16 @@ def tensor_core(a: Array, b: Array, c: Array, kind: str, satfinite: bool = False
         raise ValueError(f"a {a.shape}, b {b.shape} and c {c.shape} are not (M, K), (K, N), (M, N)")
     if kind in INTEGERS:
         return integers(a, b, c, kind, satfinite)
-    if satfinite or kind not in (*RULES, "f64"):
+    if satfinite or kind not in (*RULES, "f64", "fp8"):
         raise ValueError(f"kind {kind!r}, satfinite={satfinite}: there is no such product")
     if kind == "f64":
         return fused(a, b, c)
+    if kind == "fp8":
+        check_type("c", c, np.float32)
+        low = np.arange(a.shape[-1]) % 4 < 2
+        first = tensor_core(a[..., low], b[..., low, :], np.zeros_like(c), "f16")
+        c = c + tensor_core(a[..., ~low], b[..., ~low, :], first, "f16")
+        return np.where(np.isnan(c), NAN[np.float32].view(np.float32), c)
     rule = RULES[kind]
     dtype: Any = np.float16 if rule.half else np.float32
     check_type("c", c, dtype)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..aliases import Array, DType, Execute, Mask, Operand, Site, State
+from ..arithmetic import float8
 from ..arithmetic.tensor_core import tensor_core
 from ..memory import clusters
 from ..memory.access import put, reach
@@ -25,6 +26,7 @@ from ..text.syntax import Instruction
 from .warp import LANES, by_thread, by_warp, together
 
 BITS = {"f64": 64, "f32": 32, "s32": 32, "tf32": 32, "f16": 16, "bf16": 16, "s8": 8, "u8": 8}
+BITS |= dict.fromkeys(float8.FORMATS, 8)
 SHAPES = {  # by the type of a
     "f16": {"m16n8k8", "m16n8k16"},
     "bf16": {"m16n8k8", "m16n8k16"},
@@ -32,6 +34,7 @@ SHAPES = {  # by the type of a
     "s8": {"m8n8k16", "m16n8k16", "m16n8k32"},
     "u8": {"m8n8k16", "m16n8k16", "m16n8k32"},
     "f64": {"m8n8k4", "m16n8k4", "m16n8k8", "m16n8k16"},
+    **{kind: {"m16n8k16", "m16n8k32"} for kind in float8.FORMATS},
 }
 PRODUCT_OF: dict[tuple[str, ...], str] = {  # of products by the types of d, a, b and c
     ("f32", "f16", "f16", "f32"): "f16",
@@ -43,8 +46,10 @@ PRODUCT_OF: dict[tuple[str, ...], str] = {  # of products by the types of d, a, 
     ("s32", "s8", "u8", "s32"): "s8.u8",
     ("s32", "u8", "s8", "s32"): "u8.s8",
     ("f64", "f64", "f64", "f64"): "f64",
+    **{("f32", a, b, "f32"): "fp8" for a in float8.FORMATS for b in float8.FORMATS},
 }
 DTYPES = forms.DTYPES | {"tf32": np.float32, "bf16": np.uint16}
+DTYPES |= dict.fromkeys(float8.FORMATS, np.uint8)
 
 
 # -- where the elements are ---------------------------------------------------------------------
@@ -214,8 +219,10 @@ def independent(run: Sequence[Instruction]) -> list[list[Instruction]]:
 
 
 def matrix_of(registers: Array, matrix: str, shape: str, kind: str) -> Any:
-    """Registers (warps, count, 32) -> matrices (warps, rows, columns)."""
+    """Registers (warps, count, 32) -> matrices (warps, rows, columns); 8-bit floats as float16."""
     flat = np.ascontiguousarray(registers).view(DTYPES[kind]).reshape(len(registers), -1)
+    if kind in float8.FORMATS:
+        flat = float8.half_of(flat.astype(np.uint16), kind).view(np.float16)
     return flat.take(places(matrix, shape, kind)[0], axis=1)
 
 

@@ -41,7 +41,7 @@ class Types(NamedTuple):
 TYPES = {
     names[:3]: Types(kind, BITS[names[1]] // 8, DTYPES[names[0]])
     for names, kind in PRODUCT_OF.items()
-    if kind != "f64"
+    if kind not in ("f64", "fp8")
 }
 COLUMNS = {4: range(8, 257, 8), 2: range(8, 257, 8), 1: (8, 24, *range(16, 257, 16))}
 

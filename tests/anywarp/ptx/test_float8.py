@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from harness import vectors
+from harness import run_body, vectors
 
 from anywarp import build, ptx
 
@@ -79,3 +79,56 @@ def test_relu(instruction, types, rows):
 def test_forms_that_ptx_lacks(form):
     with pytest.raises(ptx.UnknownOpcode):
         vectors(f"cvt.{form} %d, %a, %b;", "b16", "f32 f32", [(ONE, ONE)])
+
+
+DECLARED = ".reg .b32 %r<30>; .reg .b16 %h<2>; .reg .f32 %f<20>; .reg .b64 %p, %q; .reg .pred %z;"
+MOVED = """ld.param.u64 %p, [in]; mov.u32 %r29, %tid.x; mul.wide.u32 %q, %r29, 40;
+add.u64 %p, %p, %q;
+ld.global.u32 %r0, [%p]; ld.global.u32 %r1, [%p+4]; ld.global.u32 %r2, [%p+8];
+ld.global.u32 %r3, [%p+12]; ld.global.u32 %r4, [%p+16]; ld.global.u32 %r5, [%p+20];
+ld.global.v2.f32 {%f0, %f1}, [%p+24]; ld.global.v2.f32 {%f2, %f3}, [%p+32];"""
+STORED = """ld.param.u64 %p, [out]; mul.wide.u32 %q, %r29, 16; add.u64 %p, %p, %q;
+st.global.v4.f32 [%p], {%f4, %f5, %f6, %f7};"""
+
+
+def as_sm_90_has_it(a, b, shape):
+    """What ptxas makes of mma with 8-bit floats for sm_90, as nvdisasm of 12.9 and 13.0 shows it:
+    F2FP.UNPACK_B of the lower halves of registers, HMMA with zeros, F2FP of the upper halves, HMMA
+    with what came of the first, FADD."""
+    count = 4 if shape == "m16n8k32" else 2
+    lines, half = [], {"m16n8k32": "m16n8k16", "m16n8k16": "m16n8k8"}[shape]
+    for n in range(6):
+        kind = a if n < 4 else b
+        lines.append(f"mov.b32 {{%h0, %h1}}, %r{n};")
+        lines += [f"cvt.rn.f16x2.{kind}x2 %r{at}, %h{h};" for h, at in ((0, 6 + n), (1, 12 + n))]
+    for first, c, d in ((6, "0f00000000, " * 4, 8), (12, "%f8, %f9, %f10, %f11, ", 12)):
+        left = ", ".join(f"%r{first + n}" for n in range(count))
+        right = ", ".join(f"%r{first + 4 + n}" for n in range(count // 2))
+        to = ", ".join(f"%f{d + n}" for n in range(4))
+        types = "row.col.f32.f16.f16.f32"
+        lines.append(
+            f"mma.sync.aligned.{half}.{types} {{{to}}}, {{{left}}}, {{{right}}}, {{{c[:-2]}}};"
+        )
+    return lines + [f"add.f32 %f{4 + n}, %f{n}, %f{12 + n};" for n in range(4)]
+
+
+@pytest.mark.parametrize("shape", ["m16n8k32", "m16n8k16"])
+@pytest.mark.parametrize("a, b", [("e4m3", "e4m3"), ("e4m3", "e5m2"), ("e5m2", "e5m2")])
+def test_products_are_those_of_two_products_of_halves(a, b, shape):
+    numbers = np.random.default_rng(3)
+    x = numbers.integers(0, 256, (32, 32, 40), dtype=np.uint8)
+    x[:16, :, :24] = x[:16, :, :24] & 0x8F | 0x30  # near one another
+    x[:, :, 24:] = (numbers.normal(size=(32, 32, 4)) * 50).astype(np.float32).view(np.uint8)
+    left = ", ".join(f"%r{n}" for n in range(4 if shape == "m16n8k32" else 2))
+    right = "%r4, %r5" if shape == "m16n8k32" else "%r4"
+    to, c = "{%f4, %f5, %f6, %f7}", "{%f0, %f1, %f2, %f3}"
+    one = f"mma.sync.aligned.{shape}.row.col.f32.{a}.{b}.f32 {to}, {{{left}}}, {{{right}}}, {c};"
+    results = []
+    for body in ([one], as_sm_90_has_it(a, b, shape)):
+        out = np.zeros((32, 32, 4), np.uint32)
+        text = "\n".join([DECLARED, MOVED, *body, STORED])
+        run_body(text, "u64 in, u64 out", 1, 1024, [x.reshape(-1), out])
+        results.append(out)
+    assert (results[0] == results[1]).all()
+    finite = np.isfinite(results[0].view(np.float32))
+    assert 0.3 < finite.mean() < 1
