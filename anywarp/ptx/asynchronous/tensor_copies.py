@@ -16,11 +16,12 @@ import numpy as np
 
 from ..aliases import Array, Execute, Mask, Operand, Site, State
 from ..errors import PTXError
-from ..memory import allocations, atomics
-from ..memory.events import Stretches
+from ..memory import access, allocations, atomics
+from ..memory.events import Fenced, Stretches
 from ..memory.remote_shared import Places, in_space, within
 from ..memory.swizzle import UNIT
-from ..text.forms import refuse
+from ..text import forms
+from ..text.forms import match_modifiers, refuse
 from ..text.syntax import Address, Instruction, Vector
 from . import bulk, tensor_maps
 from .bulk import Cargo, begin, operands_of, received, receivers, route, stretches
@@ -108,7 +109,7 @@ def tensor_map(issuers: Places, address: int) -> tuple[int, Tile]:
     first = int(place[0, 0])
     unpacked = tensor_maps.unpack(space.data[first : first + BYTES].tobytes())
     none = lambda _: (
-        f"the {BYTES} bytes at {space.describe(first)} are no tensor map: "
+        f"the {BYTES} bytes at {space.describe(first)} are no tensor map that a GPU takes: "
         "anywarp.TensorMap makes one"
     )
     issuers.require(np.bool_(unpacked is not None), none)
@@ -249,4 +250,52 @@ def part_of_box(tile: Tile, at: Places, inside: Array, which: Array, operation: 
     return Stretches("shared", whose[begin], at.row[whose[begin]], start[begin], size)
 
 
-TENSORS = {"cp.async.bulk.tensor": copy, "cp.reduce.async.bulk.tensor": reduce}
+# -- maps that a kernel changes ---------------------------------------------------------------
+
+
+def replace(i: Instruction, at: Site) -> Execute:
+    """tensormap.replace.tile.field{.space}.b1024.type [map], {which,} value: a store to a field."""
+    refuse(i.modifiers[1] != "tile" or i.modifiers[-2] != "b1024", i)
+    start, more = tensor_maps.FIELDS[i.modifiers[2]]
+    kind, size = i.modifiers[-1], forms.bits(i.modifiers[-1]) // 8
+    space, *_ = access.split_modifiers(i, {"replace", "tile", "b1024", i.modifiers[2]})
+    target, *which, value = i.operands
+    start += size * which[0].value if which else 0
+    address_of, read = at.slots.address(target), at.slots.reader(value, forms.DTYPES[kind])
+
+    def execute(state: State, mask: Mask) -> None:
+        values = [read(state.registers) + more]
+        whole = address_of(state.registers) + start
+        for home, address, part in access.spaces_of(space, whole, mask, state):
+            part = access.reach(i, state, "store", home, address, part, size, values=values)
+            access.put(state, home, address, part, values, size)
+
+    return execute
+
+
+def publish(i: Instruction, at: Site) -> Execute:
+    """tensormap.cp_fenceproxy [global], [shared], 128: lanes copy a map, 4 bytes each."""
+    words = "cp_fenceproxy global shared::cta tensormap::generic release".split()
+    match_modifiers(i, *words, "cta cluster gpu sys", "sync", "aligned")
+    refuse(i.operands[2].value != BYTES, i)
+    target_of, source_of = (at.slots.address(each) for each in i.operands[:2])
+
+    def execute(state: State, mask: Mask) -> None:
+        lane = np.arange(state.shape[1])[None] % 32 * 4
+        source, target = (find(state.registers) + lane for find in (source_of, target_of))
+        shared, home = state.spaces["shared"], state.spaces["global"]
+        part = access.reach(i, state, "load", shared, source, mask, 4)
+        values = shared.load(source, None, 4, 1)
+        part = access.reach(i, state, "store", home, target, part, 4, values=values)
+        access.put(state, home, target, part, values, 4)
+        state.tell(Fenced, i, mask)
+
+    return execute
+
+
+TENSORS = {
+    "cp.async.bulk.tensor": copy,
+    "cp.reduce.async.bulk.tensor": reduce,
+    "tensormap.replace": replace,
+    "tensormap.cp_fenceproxy": publish,
+}

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..aliases import Array
-from ..memory.swizzle import swizzled
+from ..memory.swizzle import SWIZZLES, UNIT, swizzled
 from ..memory.textures import Image
 
 BYTES, ALIGNMENT = 128, 64  # of a tensor map in memory
@@ -25,8 +25,16 @@ ELEMENTS = {  # types of elements, in the order of the driver's numbers: bytes
 }  # fmt: skip
 NAN = b"\xf7\x7f"  # of which a NaN outside of the array consists, whatever the type
 MAX_RANK = 5
-_MAGIC = b"tensors\n"
-_FORMAT = f"<8sQ{MAX_RANK}Q{MAX_RANK}Q{MAX_RANK}H{MAX_RANK}B4B"
+MOST_BYTES = 227 << 10  # of a box: the shared memory of a block
+CODES = (*range(8), 9, 10)  # of ELEMENTS, as tensormap.replace numbers them
+_MARK = 0x7E450000 - 1  # the rank is added to it
+_FORMAT = f"<2IQ{MAX_RANK - 1}Q{MAX_RANK}I{MAX_RANK}I{MAX_RANK}I4I"
+# where each field is that tensormap.replace changes, and what is added to a value
+FIELDS = {
+    "rank": (0, _MARK + 1), "elemtype": (4, 0), "global_address": (8, 0), "global_stride": (16, 0),
+    "global_dim": (48, 0), "box_dim": (68, 0), "element_stride": (88, 0), "swizzle_mode": (108, 0),
+    "fill_mode": (112, 0), "interleave_layout": (116, 0), "swizzle_atomicity": (120, 0),
+}  # fmt: skip
 
 
 class Tile(NamedTuple):
@@ -71,24 +79,31 @@ class Tile(NamedTuple):
 
     def packed(self, address: int) -> bytes:
         """The tensor map of an array that begins at this address."""
-        filled = lambda numbers: (*numbers, *[0] * (MAX_RANK - self.rank))
-        numbers = (filled(x) for x in (self.sizes, self.strides, self.box, self.steps))
-        fields = [n for each in numbers for n in each]
-        kind = list(ELEMENTS).index(self.kind)
-        data = struct.pack(
-            _FORMAT, _MAGIC, address, *fields, self.rank, kind, self.swizzle, self.nan
-        )
+        filled = lambda numbers, count=MAX_RANK: (*numbers, *[0] * (count - len(numbers)))
+        sizes = filled([n & 0xFFFFFFFF for n in self.sizes])  # 0 stands for 2**32
+        extents = *sizes, *filled(self.box), *filled(self.steps)
+        first = _MARK + self.rank, dict(zip(ELEMENTS, CODES))[self.kind], address
+        last = SWIZZLES.index(self.swizzle), self.nan, 0, 0
+        data = struct.pack(_FORMAT, *first, *filled(self.strides[1:], 4), *extents, *last)
         return data.ljust(BYTES, b"\0")
 
 
 def unpack(data: bytes) -> tuple[int, Tile] | None:
-    """The address and the rest; None if the bytes are no tensor map."""
-    magic, address, *fields = struct.unpack_from(_FORMAT, data)
-    if magic != _MAGIC:
+    """The address and the rest; None if the bytes are no tensor map that a GPU takes."""
+    mark, code, address, *fields = struct.unpack_from(_FORMAT, data)
+    kind, rank = dict(zip(CODES, ELEMENTS)).get(code), mark - _MARK
+    swizzle, nan, *others = fields[-4:]
+    if not 1 <= rank <= MAX_RANK or kind is None or swizzle >= len(SWIZZLES) or nan > 1:
         return None
-    *numbers, rank, kind, swizzle, nan = fields
-    parts = [tuple(numbers[n : n + rank]) for n in range(0, 4 * MAX_RANK, MAX_RANK)]
-    return address, Tile._make((list(ELEMENTS)[kind], *parts, swizzle, bool(nan)))
+    strides = ELEMENTS[kind], *fields[: rank - 1]
+    sizes, box, steps = (tuple(fields[n : n + rank]) for n in (4, 9, 14))
+    sizes = tuple(n or 1 << 32 for n in sizes)
+    tile = Tile(kind, sizes, strides, box, steps, SWIZZLES[swizzle], bool(nan))
+    fine = 1 <= min(box) and max(box) <= 256 and 1 <= min(steps) and max(steps) <= 8
+    fine = fine and steps[0] == 1 and not any(others) and tile.size <= MOST_BYTES
+    row = box[0] * tile.width
+    aligned = not any(n % UNIT for n in (address, row, *strides[1:]))
+    return (address, tile) if fine and aligned and not 0 < tile.swizzle < row else None
 
 
 @dataclass(eq=False)

@@ -107,7 +107,8 @@ TABLE: dict[str, Row] = {
         "cp.async.bulk.commit_group cp.async.bulk.wait_group",
         GROUP,
     ),
-    **_rows("membar fence fence.proxy fence.mbarrier_init", FENCE),
+    **_rows("membar fence fence.proxy fence.mbarrier_init tensormap.cp_fenceproxy", FENCE),
+    "tensormap.replace": STORE,
     # barriers in memory
     **_rows("mbarrier.init mbarrier.inval mbarrier.expect_tx mbarrier.complete_tx", FENCE),
     **_rows(

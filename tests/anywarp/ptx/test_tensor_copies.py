@@ -509,8 +509,9 @@ def test_forms_that_are_not_built(text, word):
         run_body(body, "u64 x", 1, 1, [np.zeros(4, np.float32)])
 
 
-def test_tensormap_replace_is_not_built():
-    body = ".reg .b64 %g;\ntensormap.replace.tile.global_address.global.b1024.b64 [%g], %g;"
+@pytest.mark.parametrize("form", ["tile.taste.global.b1024.b64", "im2col.rank.global.b1024.b64"])
+def test_other_fields_of_a_map_are_refused(form):
+    body = f".reg .b64 %g;\ntensormap.replace.{form} [%g], %g;"
     with pytest.raises(UnknownOpcode, match="tensormap.replace"):
         run_body(body, "u64 x", 1, 1, [np.zeros(4, np.float32)])
 
@@ -543,3 +544,78 @@ def test_hints_and_fences():
     kernel = kernels.Kernel(HINTS, "hints")
     kernel(1, 1, [kernels.TensorMap(floats((8, 64)), (4, 32)), out], device="interpreter")
     assert out[0] == 1
+
+
+CHANGED = (
+    HELPERS
+    + r"""// A map made of nothing, or of another one, in shared memory; a warp publishes it.
+#define CHANGE(field, type, constraint, value) asm volatile("tensormap.replace.tile." field \
+    ".shared::cta.b1024." type " [%0], %1;" \
+    :: "r"(shared_address(map)), constraint(value) : "memory")
+#define CHANGE_ONE(field, type, n, constraint, value) asm volatile("tensormap.replace.tile." field \
+    ".shared::cta.b1024." type " [%0], " #n ", %1;" \
+    :: "r"(shared_address(map)), constraint(value) : "memory")
+extern "C" __global__ void changed(const __grid_constant__ CUtensorMap old, int rows, int columns,
+                                   const float* x, unsigned* maps, float* out)
+{
+    __shared__ alignas(128) unsigned map[32];
+    __shared__ alignas(128) float tile[8 * 16];
+    __shared__ alignas(8) unsigned long long bar;
+    int t = threadIdx.x, block = blockIdx.x;
+    map[t] = block ? 0 : ((const unsigned*)&old)[t];
+    __syncwarp();
+    if (t == 0) {
+        CHANGE("global_address", "b64", "l", x);
+        if (block) {
+            CHANGE("rank", "b32", "n", 1);
+            CHANGE_ONE("box_dim", "b32", 0, "r", BOX);
+            CHANGE_ONE("box_dim", "b32", 1, "r", 8);
+            CHANGE_ONE("element_stride", "b32", 0, "r", 1);
+            CHANGE_ONE("element_stride", "b32", 1, "r", 1);
+            CHANGE("elemtype", "b32", "n", 7);
+            CHANGE("interleave_layout", "b32", "n", 0);
+            CHANGE("swizzle_mode", "b32", "n", 0);
+            CHANGE("fill_mode", "b32", "n", 0);
+        }
+        CHANGE_ONE("global_dim", "b32", 0, "r", columns);
+        CHANGE_ONE("global_dim", "b32", 1, "r", rows);
+        CHANGE_ONE("global_stride", "b64", 0, "l", (long long)columns * 4);
+    }
+    __syncwarp();
+    unsigned *mine = maps + block * 32, to = shared_address(tile), on = shared_address(&bar);
+    asm volatile("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync."
+                 "aligned [%0], [%1], 128;" :: "l"(mine), "r"(shared_address(map)) : "memory");
+    if (t == 0) {
+        asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;"
+                     :: "l"(mine) : "memory");
+        init(on);
+        expect(on, 512);
+        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::"
+                     "bytes [%0], [%1, {%3, %4}], [%2];"
+                     :: "r"(to), "l"(mine), "r"(on), "r"(0), "r"(block * 8) : "memory");
+    }
+    __syncwarp();
+    wait(on, 0);
+    for (int i = t; i < 128; i += 32)
+        if (block * 8 + i / 16 < rows && i % 16 < columns)
+            out[(block * 8 + i / 16) * columns + i % 16] = tile[i] * 2;
+}"""
+)
+
+
+@pytest.mark.parametrize("columns, box", [(12, 16), (12, 15), (12, 0), (10, 16)])
+def test_maps_that_a_kernel_changes(columns, box):
+    """A row of 15 elements, of none, or of 40 bytes is none that a GPU takes."""
+    x, out, maps = floats((20, columns)), np.zeros((20, columns), np.float32), np.zeros(96, "u4")
+    old = kernels.TensorMap(floats((64, 64)), (8, 16))
+    kernel = kernels.Kernel(CHANGED, "changed", [f"-DBOX={box}"])
+    launch = (3,), (32,), (old, 20, columns, x, maps, out)
+    if (columns, box) != (12, 16):
+        with pytest.raises(PTXError, match="no tensor map that a GPU takes"):
+            kernel(*launch, device="interpreter")
+        return
+    assert kernel.sanitize(*launch, uninitialised=[4, 5]) == ()
+    assert (out == 2 * x).all()
+    out[:] = 0
+    kernel(*launch, device="interpreter")
+    assert (out == 2 * x).all()
