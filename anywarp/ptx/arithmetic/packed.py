@@ -52,22 +52,35 @@ VIDEO: dict[str, Elementwise] = {
     "vmin": np.minimum,
     "vmax": np.maximum,
 }
+SHIFTS: dict[str, Elementwise] = {
+    "vshl.clamp": lambda x, n: np.where(n < 32, x << (n & 31), 0),
+    "vshl.wrap": lambda x, n: x << (n & 31),
+    "vshr.clamp": lambda x, n: x >> np.minimum(n, 32),
+    "vshr.wrap": lambda x, n: x >> (n & 31),
+}
 
 
 def video(i: Instruction) -> Op:
     """vadd4 and its like, on all fields of a word: `.dtype.atype.btype{.sat}{.add} d, a, b, c`;
-    vset4: `.atype.btype.cmp{.add}`.
+    vset4: `.atype.btype.cmp{.add}`. vadd and its like, on words: also vshl and vshr, with how far
+    they shift at most; ptxas has more of them, which it does in other ways than PTX says.
 
     With `.add` the fields' results are summed onto c, else c is what unselected fields keep;
     all fields are selected, and no operand names its fields."""
-    words, action = i.modifiers, VIDEO.get(i.opcode[:-1], np.equal)
-    if i.opcode[:-1] == "vset":
+    name, words = i.opcode.rstrip("24"), i.modifiers
+    action = VIDEO.get(name, np.equal)
+    if name == "vset":
         refuse(len(words) < 3 or words[2] not in SIGNED_COMPARE, i)
         words, action = ("u32", *words[:2], *words[3:]), SIGNED_COMPARE[words[2]]
-    width, flags = 32 // int(i.opcode[-1]), set(words[3:])
+    elif name in ("vshl", "vshr"):
+        action, words = SHIFTS[f"{name}.{words[3]}"], (*words[:3], *words[4:])
+        refuse("sat" in words, i)
+    width, flags = 32 // int(i.opcode[len(name) :] or 1), set(words[3:])
     d_type, a_type, b_type = words[:3]
     known = {d_type, a_type, b_type} <= {"s32", "u32"} and flags <= {"sat", "add"}
-    refuse(not known or len(flags) > 1 or len(i.operands) < 3 + ("add" in flags), i)
+    least = 3 + ("add" in flags)
+    refuse(not known or len(flags) > 1 or len(i.operands) < least, i)
+    refuse(width == 32 and len(i.operands) > least, "a result of which c keeps a part")
     limits = np.iinfo(f"{'i' if signed(d_type) else 'u'}{width // 8}")
 
     def run(a: Array, b: Array, c: Array | None = None) -> Array:
@@ -94,5 +107,6 @@ def two_in_a_word(i: Instruction) -> Op:
 
 PACKED = {
     **dict.fromkeys(("dp4a", "dp2a"), dot),
-    **{f"{name}{count}": video for name in (*VIDEO, "vset") for count in (2, 4)},
+    **{f"{name}{count}": video for name in (*VIDEO, "vset") for count in ("2", "4", "")},
+    **dict.fromkeys(("vshl", "vshr"), video),
 }

@@ -74,7 +74,8 @@ TABLE: dict[str, Row] = {
         "rsqrt ex2 lg2 sin cos tanh copysign and or xor not shl shr shf lop3 prmt bfe bfi bfind "
         "bmsk fns popc clz brev dp2a dp4a set setp selp cvt cvta "
         "vadd2 vsub2 vavrg2 vabsdiff2 vmin2 vmax2 vset2 "
-        "vadd4 vsub4 vavrg4 vabsdiff4 vmin4 vmax4 vset4",
+        "vadd4 vsub4 vavrg4 vabsdiff4 vmin4 vmax4 vset4 "
+        "vadd vsub vabsdiff vmin vmax vshl vshr vset",
         ARITHMETIC,
     ),
     **_rows("mov isspacep mapa getctarank activemask createpolicy", MOVE),

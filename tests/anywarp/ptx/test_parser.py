@@ -283,7 +283,10 @@ def test_broken_text_is_an_error(broken):
      # instructions that no compiler writes
      "slct.s32.s32 %d, %a, %a, %a;", "szext.wrap.u32 %d, %a, %a;",
      "bmsk.b32 %d, %a, %a;", "cnot.b32 %d, %a;", "testp.finite.f32 %p, %a;",
-     "vadd.s32.s32.s32 %d, %a, %a;", "vset4.s32.s32.lo %d, %a, %a, %a;",
+     "vadd.s32.s32.s32 %d.b0, %a, %a, %a;", "vadd.u32.u32.u32.min %d, %a, %a, %a;",
+     "vshl.u32.u32.u32.sat.clamp %d, %a, %a;", "vadd.u32.u32.u32 %d, %a.b0, %a;",
+     "vshl.u32.u32.u32 %d, %a, %a;", "vadd.u32.u32.u32 %d, %a, %a, %a;",
+     "vset4.s32.s32.lo %d, %a, %a, %a;",
      "vadd4.s32.s32.s32 %d.b0, %a, %a, %a;", "vadd4.u32.u32.u32.sat.add %d, %a, %a, %a;",
      "vadd4.u32.u32.u32.add %d, %a, %a;", "atom.global.v2.f32.add {%d}, [%w], {%a, %a};",
      "add.s32 %d, %a, %a, %a;", "min.s32 %d, %a, %a, %a;", "add.rn.f16x2.f32x2 %w, %w, %w;",
