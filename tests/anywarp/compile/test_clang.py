@@ -430,6 +430,19 @@ def test_a_finding_names_the_line_of_the_source(hidden):
     }  # fmt: skip
 
 
+@there
+def test_memory_of_malloc_is_not_taken_for_registers(hidden):
+    """LLVM knows malloc, and leaves out what nobody else can see, with the fault in it."""
+    text = """extern "C" __global__ void f(int* y) {
+        int* x = (int*)malloc(8);
+        x[0] = 1;
+        y[threadIdx.x] = x[1];
+        free(x);
+    }"""
+    found = Kernel(text, "f").sanitize(1, 32, (np.zeros(32, np.int32),))
+    assert [(f.kind, f.position.line) for f in found] == [("uninitialised", 4)]
+
+
 MANY = """
 #include <cmath>
 #include <cstdio>
