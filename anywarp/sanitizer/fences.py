@@ -35,6 +35,7 @@ Place = tuple[int, int]  # of a memory barrier: its block in the chunk, and its 
 
 KINDS = "cta", "gpu"
 ROOM = 4096  # states that are kept at least
+PENDING = 64  # accesses that are put off at most
 RELEASES, ACQUIRES = {"release", "acq_rel"}, {"acquire", "acq_rel"}
 
 
@@ -64,13 +65,15 @@ class Fences:
         self.shared: dict[int, Clock] = {}  # block of the grid -> what all its threads have of it
         self.sent: dict[Place, Clock] = {}  # to memory barriers
         self.over: dict[Place, Clock] = {}  # and that of their phases that are over
+        # accesses whose part in this is put off, each with the tables of its chunk
+        self.pending: list[Any] = []
 
     def begin_chunk(self, order: Order, blocks: Ints) -> None:
         """A chunk of blocks begins; what was told in global memory stays."""
         self.order, self.blocks = order, blocks.tolist()
         self.told = {key: clock for key, clock in self.told.items() if key[0] == "global"}
-        for table in (self.heard, self.foreign, self.sent, self.over):
-            table.clear()
+        self.pending = [each for each in self.pending if each[0][1] == "global"]
+        self.heard, self.foreign, self.sent, self.over = {}, {}, {}, {}
 
     # -- what instructions do ---------------------------------------------------------------
 
@@ -90,20 +93,41 @@ class Fences:
         reads = event.kind != "store" and event.instruction.opcode != "red"
         for kind in scope:
             may = self.order.may_tell(kind, block, thread) & (event.kind != "load")
-            if not self.told and not may.any():
+            if not self.told and not self.pending and not may.any():
                 continue
-            for b, t, c, tells in zip(*(x.tolist() for x in (block, thread, cell, may))):
-                key = (space, c) if kind == "gpu" else (space, c, self.blocks[b])
-                if reads and key in self.told:
-                    heard = self.heard.get((b, t, kind), NOTHING)
-                    self.heard[b, t, kind] = self._merge(heard, self.told[key])
-                if event.kind == "store":  # after an atomic operation it stands
-                    self.told.pop(key, None)
-                if tells:
-                    row = self.order.tells(kind, b, t)
-                    self._tell(self.told, key, b, t, row, stamp)
+            row_of, who = self.order.tells(kind, block, thread), (block, thread, cell, may)
+            what = kind, space, who, reads, event.kind == "store", row_of, stamp
+            self.pending.append((what, self._chunk()))
+        if len(self.pending) > PENDING:
+            self._settle()
         if words & ACQUIRES and event.kind != "store":
             self._rely(zip(block.tolist(), thread.tolist()), scope)
+
+    def _chunk(self) -> Any:
+        return self.blocks, self.foreign, self.heard
+
+    def _settle(self) -> None:
+        """What has been put off. Many a kernel is over before anybody relies on it."""
+        self.pending.append((None, self._chunk()))
+        for what, chunk in self.pending:
+            self.blocks, self.foreign, self.heard = chunk
+            if what:
+                self._met(*what)
+        self.pending = []
+
+    def _met(
+        self, kind: str, space: str, who: Any, reads: bool, stores: bool, row_of: Any, stamp: int
+    ) -> None:
+        """Threads have met at cells."""
+        for n, (b, t, c, tells) in enumerate(zip(*(x.tolist() for x in who))):
+            key = (space, c) if kind == "gpu" else (space, c, self.blocks[b])
+            if reads and key in self.told:
+                heard = self.heard.get((b, t, kind), NOTHING)
+                self.heard[b, t, kind] = self._merge(heard, self.told[key])
+            if stores:  # after an atomic operation it stands
+                self.told.pop(key, None)
+            if tells:
+                self._tell(self.told, key, b, t, row_of(n), stamp)
 
     def gather(self, groups: Ints) -> None:
         """Groups (B, T) of numbers have waited for each other; -1 for who has not."""
@@ -126,6 +150,8 @@ class Fences:
             self.foreign.pop((b, t), None)
 
     def _hearing(self) -> Iterable[Thread]:
+        if self.pending and self.pending[-1][1][2] is self.heard:
+            self._settle()
         return dict.fromkeys([*((b, t) for b, t, _ in self.heard), *self.foreign])
 
     # -- memory barriers of other blocks ------------------------------------------------------
@@ -133,6 +159,7 @@ class Fences:
     def send(self, place: Place, b: int, t: int, stamp: int) -> None:
         """A thread arrives at a memory barrier, of another block as a rule: what it knows of its
         own block, and of others, is told there."""
+        self._settle()
         self._tell(self.sent, place, b, t, self.order.row_of(b, t, stamp), stamp)
 
     def end_phase(self, place: Place) -> None:
@@ -234,7 +261,8 @@ class Fences:
 
     def _forget(self) -> None:
         """Drop states that nobody is known in."""
-        tables: Any = (self.told, self.heard, self.foreign, self.shared, self.sent, self.over)
+        tables: Any = self.told, self.heard, self.foreign, self.shared, self.sent, self.over
+        tables += tuple(table for _, (_, *both) in self.pending for table in both)
         known = {id(clock): clock for table in tables for clock in table.values()}
         live = np.zeros(self.low.size, bool)
         for clock in (*known.values(), np.array([*self.latest.values()])):
@@ -245,6 +273,8 @@ class Fences:
 
     def _rely(self, threads: Iterable[Thread], scope: Collection[str]) -> None:
         """What threads have read they may now rely on."""
+        if self.pending and self.pending[-1][1][2] is self.heard:
+            self._settle()
         every = [(b, t, kind) for b, t in (threads if self.heard else ()) for kind in scope]
         self._learn([(*key[:2], self.heard.pop(key)) for key in every if key in self.heard])
 

@@ -224,11 +224,20 @@ class Order:
         told = np.logical_or.reduce(self.rows[: self.count], 1)
         return told[self.index[scope][block, thread]] | (self.own[scope][block, thread] > 0)
 
-    def tells(self, scope: str, block: int, thread: int) -> Any:
-        """What a thread that has may tell of its block: (columns,)."""
-        row = self.rows[self.index[scope][block, thread]].copy()
-        row[thread] = max(row[thread], self.own[scope][block, thread])
-        return row
+    def tells(self, scope: str, block: Ints, thread: Ints) -> Any:
+        """What threads that have may now tell of their blocks: a function of their number in these
+        arrays -> (columns,); None if none has."""
+        if scope not in self.index:
+            return None
+        rows, own = self.rows, self.own[scope][block, thread]
+        each = self.index[scope][block, thread]
+
+        def row_of(n: int) -> Any:
+            row = rows[each[n]].copy()
+            row[thread[n]] = max(row[thread[n]], own[n])
+            return row
+
+        return row_of
 
 
 def changes(key: Ints) -> Mask:

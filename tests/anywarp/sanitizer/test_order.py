@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from anywarp.kernel import Kernel
+from anywarp.ptx.machine import machine
 from anywarp.sanitizer import fences
 from anywarp.sanitizer.cluster_faults import Meetings
 from anywarp.sanitizer.happens_before import Order
@@ -95,7 +97,7 @@ def test_a_row_that_somebody_has_outlives_the_others():
         order.some_wait(1, np.arange(64).reshape(2, 32) < 4, stamp)
     assert order.count <= len(order.rows) < 40
     assert order.knows(at(0, 0, 1), at(0, 9, 0), at(3, 3, 3)).tolist() == [39, 0, 0]
-    assert order.tells("gpu", 1, 7)[[6, 7]].tolist() == [0, 2]
+    assert order.tells("gpu", at(1), at(7))(0)[[6, 7]].tolist() == [0, 2]
     order.all_wait(np.array([False, True]), 50)
     assert order.knows_fenced("gpu", at(1, 0), at(9, 9), at(7, 7)).tolist() == [2, 0]
     assert order.may_tell("gpu", at(1, 0), at(9, 9)).tolist() == [True, False]
@@ -228,4 +230,40 @@ def test_states_that_nobody_is_known_in_are_forgotten(monkeypatch):
     )
     total = np.zeros(1, np.int32)
     assert not Kernel(PING_PONG, "f").sanitize(2, 1, (np.zeros(1, np.int32), total))
-    assert total[0] == 63 * 32 and len(kept) == 128 and max(kept) < 32
+    assert total[0] == 63 * 32 and len(kept) == 126 and max(kept) < 32
+
+
+LAST_BLOCK = """
+__device__ int count;
+extern "C" __global__ void f(const int* in, int* part, int* total)
+{
+    int last;
+    part[blockIdx.x * 32 + threadIdx.x] = in[blockIdx.x * 32 + threadIdx.x];
+    FENCE;
+    last = atomicAdd(&count, 1) == 32 * gridDim.x - 1;
+    if (last) {
+        THEN;
+        for (int i = 0; i < 32 * gridDim.x; ++i)
+            *total += part[i];
+    }
+}"""
+
+
+@pytest.mark.parametrize("blocks_of_a_chunk", [1, 2, 8])
+def test_what_is_put_off_is_known_in_other_chunks(monkeypatch, blocks_of_a_chunk):
+    """Where nobody has a fence after the atomic operation, nothing is looked at."""
+    monkeypatch.setattr(machine, "CHUNK_THREADS", 32 * blocks_of_a_chunk)
+    told, tell = [], fences.Fences._tell
+    monkeypatch.setattr(fences.Fences, "_tell", lambda *args: (tell(*args), told.append(1)))
+    found = {}
+    for fence, then in itertools.product(["__threadfence()", ""], repeat=2):
+        options = [f"-DFENCE={fence}", f"-DTHEN={then}"]
+        args = np.arange(256, dtype=np.int32), np.zeros(256, np.int32), np.zeros(1, np.int32)
+        found[fence, then] = Kernel(LAST_BLOCK, "f", options).sanitize(8, 32, args)
+        if then == "":
+            assert not told
+        told.clear()
+    kinds = {key: {f.kind for f in each} for key, each in found.items()}
+    whole = ("__threadfence()",) * 2
+    assert kinds.pop(whole) == set()
+    assert set(map(frozenset, kinds.values())) == {frozenset({"race"})}
