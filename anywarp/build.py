@@ -80,8 +80,10 @@ def compile(
     names: tuple[str, ...] = (),
     arch: str = "compute_90",
     needs: capability.Capability | None = None,
+    included: str = "",
 ) -> nvrtc.Compiled:
-    """Compile `source`, which messages call `filename`. The result is remembered.
+    """Compile `source`, which messages call `filename`. The result is remembered, for each
+    `included`: what `store.name_of` makes of the headers, which may have changed.
 
     `arch` "compute_90" gives PTX, "sm_90" also a cubin; where the source needs compute capability
     9.0a, as its first comment says unless `needs` does, they stand for "compute_90a" and "sm_90a",

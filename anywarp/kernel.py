@@ -14,7 +14,7 @@ import numpy as np
 
 from . import build, capability, gpu, ptx, variables
 from .arguments import converter, declared
-from .compile import clang, nvrtc
+from .compile import clang, nvrtc, store
 from .gpu.images import handles
 from .limits import launch_size, require_room, require_shared
 from .progress import progress
@@ -396,8 +396,8 @@ class Kernel:
     def _build(self, arch: str) -> nvrtc.Compiled:
         if self.made_elsewhere:
             raise ValueError(f"{self.filename} is PTX, which the driver of a GPU alone compiles")
-        source, names = self.source, self._names
-        return build.compile(source, self.filename, self.options, names, arch, self.needs)
+        parts = self.source, self.filename, self.options, self._names, arch
+        return build.compile(*parts, self.needs, store.name_of(store.Recipe(*parts)))
 
     def _defined(self) -> str:
         """The source with the options' definitions before it, from which names are read."""

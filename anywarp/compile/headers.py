@@ -31,6 +31,12 @@ WHEELS = {
     "nvidia-cuda-cccl-cu12": "cuda/ nv/ cub/ thrust/",
     "nvidia-cuda-runtime-cu12": "cuda cooperative_groups mma.h math_ vector_ sm_ cuComplex.h",
 }
+DEVICE_TOO = set(  # headers of the C++ library that libcu++ has for kernels, as <cuda/std/...>
+    "array atomic barrier bit bitset cassert ccomplex cfloat chrono climits cmath complex concepts "
+    "cstddef cstdint cstdlib cstring ctime execution expected functional initializer_list iterator "
+    "latch limits memory numbers numeric optional ranges ratio semaphore source_location span "
+    "string_view tuple type_traits utility variant version".split()
+)
 SIZES = dict(zip(WHEELS, (" (100 MB)", " (170 MB)")))  # on disk; of those that bring much besides
 
 
@@ -79,7 +85,7 @@ def advice(header: str, version: str = "12.9") -> str:
     wheel = next(fits, None)
     if re.fullmatch(host.HEADERS, header):
         std = f"; kernels may have it as <cuda/std/{header}>"
-        return f"{header} is for the host: leave it out{'' if re.search('[./]', header) else std}"
+        return f"{header} is for the host: leave it out{std if header in DEVICE_TOO else ''}"
     if wheel is None:
         whose = "one of NVIDIA's CUDA samples has it" if header == "helper_math.h" else "if yours"
         return f'{header}: {whose}, pass its folder: options=["-Ifolder"]'

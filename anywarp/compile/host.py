@@ -7,6 +7,7 @@ kernel can be is left out, so that the rest compiles; every line keeps its numbe
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 # Headers that are of use to the host alone, without those that are found: the C++ library's, which
 # have no ending, the system's and those of libraries.
@@ -56,7 +57,7 @@ def declarations(source: str) -> list[tuple[int, int]]:
 
 def without(source: str, filename: str, log: str) -> str:
     """The source without what NVRTC's log says is wrong with its host code: declarations that have
-    no word of a GPU's, and headers; the same if there is none."""
+    no word of a GPU's, and headers, of the reader's own too; the same if there is none."""
     found = re.findall(r"^(?!__nv)(.+)\((\d+)\): (?:\w+ )?error", log, re.MULTILINE)
     wrong = {int(line) for name, line in found if name == filename}
     within = any(name != filename for name, _ in found)  # of a header, included who knows where
@@ -67,6 +68,11 @@ def without(source: str, filename: str, log: str) -> str:
         hit = not wrong.isdisjoint(range(first, first + text.count("\n") + 1))
         if (hit or certain) and not DEVICE.search(text):
             source = source[:start] + blank(text) + source[end:]
+    lacking = re.findall(r"^(.+)\(\d+\): .*error: .*open source file", log, re.MULTILINE)
+    for path in map(Path, lacking):
+        if path.is_file() and not DEVICE.search(path.read_text("utf-8", "replace")):
+            own = rf'^[ \t]*#[ \t]*include[ \t]*"(?:[^"\n]*/)?{re.escape(path.name)}".*$'
+            source = re.sub(own, lambda match: blank(match[0]), source, flags=re.MULTILINE)
     return source
 
 

@@ -9,6 +9,7 @@ import pytest
 from anywarp import build, capability, gpu
 from anywarp.build import CompileError, NoCompiler
 from anywarp.compile import headers, nvrtc, store
+from anywarp.kernel import Kernel
 
 GOOD = """
 template <int SIZE>
@@ -317,3 +318,11 @@ def test_without_the_directive_the_error_names_it(text):
     with pytest.raises(CompileError) as caught:
         build.compile(GOOD + "!", "good.cu", arch="sm_90")
     assert "9.0a" not in str(caught.value)
+
+
+def test_a_header_that_has_changed_is_read_again(tmp_path):
+    """Also in the process that has compiled with it before."""
+    source = '#include "mine.h"\nextern "C" __global__ void f(int* x) { *x = N; }'
+    for number in (3, 4):
+        (tmp_path / "mine.h").write_text(f"#define N {number}\n")
+        assert re.search(rf"\b{number};", Kernel(source, "f", [f"-I{tmp_path}"]).ptx)
