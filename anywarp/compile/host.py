@@ -13,8 +13,8 @@ from pathlib import Path
 # have no ending, the system's and those of libraries.
 HEADERS = (
     r"[a-z_]+|(?P<library>(?:torch|ATen|c10|pybind11|thrust|nvtx3|opencv2|Eigen|gtest|sys)/(?!complex)[^>\"]+"
-    r"|(?:helper_(?!math)|cublas|cusparse|cusolver|cufft|cudnn|nvToolsExt|cuda_?[pP]rofiler)[\w.]*"
-    r"|(?:Python|nccl|omp|mpi|unistd|getopt|stdarg|fcntl|errno|ctype|signal|memory|malloc)\.h)"
+    r"|(?:helper_(?!math)|curand(?!_)|cublas|cusparse|cusolver|cufft|cudnn|nvToolsExt|cuda_?[pP]rofiler)[\w.]*"
+    r"|(?:Python|nccl|omp|mpi|pthread|unistd|getopt|stdarg|fcntl|errno|ctype|signal|memory|malloc)\.h)"
 )
 INCLUDE = re.compile(rf'^[ \t]*#[ \t]*include[ \t]*[<"](?:{HEADERS})[>"].*$', re.MULTILINE)
 PROGRAM = re.compile(rf"\bmain\s*\(|<<<|{INCLUDE.pattern}", re.MULTILINE)
@@ -68,8 +68,8 @@ def without(source: str, filename: str, log: str) -> str:
         hit = not wrong.isdisjoint(range(first, first + text.count("\n") + 1))
         if (hit or certain) and not DEVICE.search(text):
             source = source[:start] + blank(text) + source[end:]
-    lacking = re.findall(r"^(.+)\(\d+\): .*error: .*open source file", log, re.MULTILINE)
-    for path in map(Path, lacking):
+    of_host = r'^(.+)\(\d+\): .*error: (?:.*open source file|namespace "std" has no member)'
+    for path in map(Path, re.findall(of_host, log, re.MULTILINE)):
         if path.is_file() and not DEVICE.search(path.read_text("utf-8", "replace")):
             own = rf'^[ \t]*#[ \t]*include[ \t]*"(?:[^"\n]*/)?{re.escape(path.name)}".*$'
             source = re.sub(own, lambda match: blank(match[0]), source, flags=re.MULTILINE)

@@ -155,7 +155,8 @@ def test_headers_for_nvcc_name_those_for_kernels(header, advice):
 def test_what_takes_the_place_of_a_header_of_the_host():
     assert "pip install 'nvidia-cuda-crt==13.1.*', or" in headers.advice("crt/mma.h", "13.1")
     assert headers.advice("iterator").endswith("may have it as <cuda/std/iterator>")
-    assert headers.advice("typeinfo").endswith("is for the host: leave it out")
+    for header in ("typeinfo", "curand.h", "pthread.h"):
+        assert headers.advice(header).endswith("is for the host: leave it out")
     assert headers.advice("cublas_v2.h") == "cublas_v2.h is for the host: leave it out"
 
 

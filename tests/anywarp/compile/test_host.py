@@ -139,11 +139,12 @@ def test_host_code_of_a_header_is_no_error(tmp_path):
     Kernel(own, "f", [f"-I{tmp_path}"])
 
 
-def test_an_own_header_of_host_code_alone_is_left_out(tmp_path):
+@pytest.mark.parametrize("first", ["#include <sys/time.h>", "using std::cin;"])
+def test_an_own_header_of_host_code_alone_is_left_out(tmp_path, first):
     """As the common.h of courses is; one with a word of a GPU's stays, and is an error."""
     (tmp_path / "common").mkdir()
     header = tmp_path / "common" / "common.h"
-    header.write_text("#include <sys/time.h>\n#include <unistd.h>\nvoid fill(std::string x);\n")
+    header.write_text(f"{first}\n#include <unistd.h>\nvoid fill(std::string x);\n")
     (tmp_path / "mine.cu").write_text(f'#include "../common/common.h"\n{C}')
     options = [f"-I{tmp_path / 'common'}"]
     with pytest.warns(UserWarning, match="host code is left out: lines 1,"):
@@ -152,7 +153,7 @@ def test_an_own_header_of_host_code_alone_is_left_out(tmp_path):
     kernel(1, 32, (x, 32), "interpreter")
     assert x[31] == 62
     header.write_text(f"{header.read_text()}__device__ int one() {{ return 1; }}\n")
-    with pytest.raises(CompileError, match="common.h:1: .*sys/time.h"):
+    with pytest.raises(CompileError, match="common.h:1: "):
         Kernel(tmp_path / "mine.cu", "f", options)
 
 
