@@ -27,6 +27,7 @@ from .progress import progress
 
 STDINT = "-include=stdint.h"
 DEVICE = "-default-device"  # what NVRTC's log offers for host code
+KEYWORD = "-Dregister="
 ADVICE = {  # what a log says, and what to do about it
     r"'(wgmma|setmaxnreg)\b.*' not supported on \.target 'sm_90'": (
         "wgmma and setmaxnreg are instructions of compute capability 9.0a: add the line "
@@ -122,11 +123,13 @@ def compile(
 
 def _mended(recipe: store.Recipe, log: str, program: object) -> store.Recipe:
     """The recipe with what NVRTC lacks beside nvcc, as far as its log asks for it: the types of
-    stdint.h; what headers alone have of the host, as if it were for the device; and, of a program,
-    without the host code. The same recipe if it asks for none."""
+    stdint.h; a keyword of before C++17; what headers alone have of the host, as if it were for the
+    device; and, of a program, without the host code. The same recipe if it asks for none."""
     known = r'identifier "(u?int(\d+|ptr|max)_t|U?INT\d+_(MIN|MAX))" is undefined'
     own = re.search(rf"^{re.escape(recipe.filename)}\(\d+\): .*error", log, re.MULTILINE)
-    for flag, asked in ((STDINT, re.search(known, log)), (DEVICE, DEVICE in log and not own)):
+    keyword = '"register" storage class' in log
+    asks = (STDINT, re.search(known, log)), (DEVICE, DEVICE in log and not own), (KEYWORD, keyword)
+    for flag, asked in asks:
         if asked and flag not in recipe.options:
             return recipe._replace(options=(*recipe.options, flag))
     if not program:

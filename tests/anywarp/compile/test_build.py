@@ -326,3 +326,10 @@ def test_a_header_that_has_changed_is_read_again(tmp_path):
     for number in (3, 4):
         (tmp_path / "mine.h").write_text(f"#define N {number}\n")
         assert re.search(rf"\b{number};", Kernel(source, "f", [f"-I{tmp_path}"]).ptx)
+
+
+def test_register_is_a_word_without_meaning():
+    """C++17 has it no more, and older kernels have it before variables."""
+    text = 'extern "C" __global__ void f(int* x) { register int y = 2; x[0] = y; }'
+    kernel = Kernel(text, "f")
+    assert kernel.options == () and "st.global" in kernel.ptx

@@ -434,7 +434,7 @@ def test_a_finding_names_the_line_of_the_source(hidden):
 def test_memory_of_malloc_is_not_taken_for_registers(hidden):
     """LLVM knows malloc, and leaves out what nobody else can see, with the fault in it."""
     text = """extern "C" __global__ void f(int* y) {
-        int* x = (int*)malloc(8);
+        register int* x = (int*)malloc(8);
         x[0] = 1;
         y[threadIdx.x] = x[1];
         free(x);
