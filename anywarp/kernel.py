@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
@@ -200,10 +201,11 @@ class Kernel:
     def _zero(self) -> dict[str, str]:
         """The `__constant__` variables that are zero unless `set`; none of PTX that a GPU alone
         can read."""
-        try:
-            return variables.unset(self.entry, self._defined()) if ".const " in self.ptx else {}
-        except ptx.ParseError:
+        if ".const " not in self.ptx:
             return {}
+        with contextlib.suppress(ptx.ParseError), progress(f"reading {self.name}"):
+            return variables.unset(self.entry, self._defined())
+        return {}
 
     def _warn_of_zero(self) -> None:
         """Called by what a method calls that starts a run."""

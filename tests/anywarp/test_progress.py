@@ -1,5 +1,6 @@
 """The progress bar: only where somebody looks on, only after a while, and gone at the end."""
 
+import contextlib
 import io
 import re
 import sys
@@ -116,7 +117,7 @@ extern "C" __global__ void f(float* x, int n)
     assert [told[:2] for told in notes[:-1]] == [(0, 1)] * (len(notes) - 2) + [(1, 1)]
 
 
-@pytest.mark.parametrize("what", ["parse", "compile"])
+@pytest.mark.parametrize("what", ["parse", "compile", "parse constants"])
 def test_what_comes_before_a_run_has_a_bar(what, monkeypatch):
     terminal = watch(monkeypatch)
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
@@ -125,6 +126,8 @@ def test_what_comes_before_a_run_has_a_bar(what, monkeypatch):
         lambda *x: (wait_for(lambda: ": 00:0" in shown(terminal)), function(*x))[1]
     )
     source = f'extern "C" __global__ void f(float* x) {{ x[0] = {time.time_ns()}; }}'
+    if what == "parse constants":  # which of them nobody has set, before it runs
+        source = f"__constant__ float c[2];\n{source}".replace("= ", "= c[1] + ")
     if what == "compile":
         monkeypatch.setattr(build, "compiled", slow(build.compiled))
         Kernel(source, "f")
@@ -134,7 +137,9 @@ def test_what_comes_before_a_run_has_a_bar(what, monkeypatch):
             quiet.setattr(progress, "watched", lambda: False)
             kernel = Kernel(source, "f")
         monkeypatch.setattr(ptx, "parse", slow(ptx.parse))
-        kernel(1, 1, (np.zeros(1, np.float32),), "interpreter")
+        args = (np.zeros(1, np.float32),)
+        with contextlib.nullcontext() if what == "parse" else pytest.warns(RuntimeWarning):
+            kernel(1, 1, args, "interpreter")
         assert "f: " in shown(terminal)
 
 
