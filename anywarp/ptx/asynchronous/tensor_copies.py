@@ -23,6 +23,7 @@ from ..memory.swizzle import UNIT
 from ..text import forms
 from ..text.forms import match_modifiers, refuse
 from ..text.syntax import Address, Instruction, Vector
+from ..warps.warp import LANES, by_warp
 from . import bulk, tensor_maps
 from .bulk import Cargo, begin, operands_of, received, receivers, route, stretches
 from .tensor_maps import BYTES, Tile, global_addresses, shared_addresses
@@ -281,7 +282,9 @@ def publish(i: Instruction, at: Site) -> Execute:
     target_of, source_of = (at.slots.address(each) for each in i.operands[:2])
 
     def execute(state: State, mask: Mask) -> None:
-        lane = np.arange(state.shape[1])[None] % 32 * 4
+        whole = np.repeat(by_warp(state.full(mask), state).all(-1), LANES, 1)[:, : state.shape[1]]
+        state.require(whole, mask, i, f"{i.opcode} needs all {LANES} lanes of a warp")
+        lane = np.arange(state.shape[1])[None] % LANES * 4
         source, target = (find(state.registers) + lane for find in (source_of, target_of))
         shared, home = state.spaces["shared"], state.spaces["global"]
         part = access.reach(i, state, "load", shared, source, mask, 4)

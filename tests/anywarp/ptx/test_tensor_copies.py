@@ -619,3 +619,11 @@ def test_maps_that_a_kernel_changes(columns, box):
     out[:] = 0
     kernel(*launch, device="interpreter")
     assert (out == 2 * x).all()
+
+
+def test_a_map_is_published_by_a_whole_warp():
+    form = "global.shared::cta.tensormap::generic.release.gpu.sync.aligned"
+    body = f""".shared .align 128 .b8 s[128]; .reg .b64 %a; ld.param.u64 %a, [x];
+    tensormap.cp_fenceproxy.{form} [%a], [s], 128;"""
+    with pytest.raises(PTXError, match="needs all 32 lanes"):
+        run_body(body, "u64 x", 1, 31, [np.zeros(32, np.uint32)])
