@@ -321,3 +321,30 @@ def test_vectors_of_halves():
     assert out[:8].tolist() == np.maximum(given, 0x4480).tolist()
     assert out[8:16].tolist() == np.minimum(given, 0x4480).tolist()
     assert (out[16:] == 0x4480).all()
+
+
+@pytest.mark.parametrize("space", ["global", "shared"])
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+def test_sums_at_a_busy_address_are_those_of_turns(kind, space, monkeypatch):
+    """Bit by bit, and what each sees, with numbers for which the order or a mode matters."""
+    from anywarp.ptx.memory import atomics
+
+    numbers, dtype = np.random.default_rng(4), np.dtype(kind.replace("f", "float"))
+    value = (numbers.normal(size=3000) * 10.0 ** numbers.integers(-6, 6, 3000)).astype(dtype)
+    value[::50] = 0.0
+    value[::70] = -0.0
+    index = numbers.integers(0, 60, 3000)
+    index[numbers.random(3000) < 0.3] = 7  # many, and then some of which there are few
+    value[np.flatnonzero(index == 3)[4]] = np.nan
+    value[np.flatnonzero(index == 4)[5]] = np.finfo(dtype).tiny / 4
+    start = numbers.normal(size=64).astype(dtype)
+    start[[5, 6]] = -0.0, np.finfo(dtype).tiny / 2
+    function = atomics.operation("add", kind)(space)
+    assert function in atomics.SUMS
+    results = []
+    for busy in (16, 10**9):
+        monkeypatch.setattr(atomics, "BUSY", busy)
+        held = start.copy()
+        seen = atomics.take_turns(held, index, [value], function)
+        results.append((held.tobytes(), seen.tobytes()))
+    assert results[0] == results[1]
