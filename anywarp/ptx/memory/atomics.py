@@ -76,7 +76,11 @@ def add_keeping(old: Array, x: Array) -> Any:
     return np.where(np.isnan(x), x, np.where(np.isnan(old), old, payload(old + x)))
 
 
-SUMS = (add_float, add_flushing, add_double, add_keeping)
+# all values that a cell has in turn, given the first and the operands; NumPy's functions have that
+TOGETHER: dict[Any, Any] = dict.fromkeys(
+    (add_float, add_flushing, add_double, add_keeping), np.add.accumulate
+)
+TOGETHER[ATOMICS["exch"]] = lambda terms: terms
 BUSY = 16  # who meet at an address, beyond which their turns are taken by one call of NumPy
 
 
@@ -89,8 +93,9 @@ def take_turns(view: Array, index: Array, values: Sequence[Array], operation: An
         return add_up(view, index, values[0])
     old = np.empty(index.shape, view.dtype)
     waiting = np.arange(index.size)
-    if operation in SUMS and index.size > BUSY:
-        waiting = add_busy(view, index, values[0], old)
+    together = TOGETHER.get(operation) or getattr(operation, "accumulate", None)
+    if together and index.size > BUSY and view.dtype.kind in "iuf":
+        waiting = serve_busy(view, index, values[0], old, together)
     bits = UNSIGNED[view.itemsize]
     while waiting.size:
         address = index[waiting]
@@ -110,19 +115,19 @@ def take_turns(view: Array, index: Array, values: Sequence[Array], operation: An
     return old
 
 
-def add_busy(view: Array, index: Array, value: Array, old: Array) -> Any:
-    """The same for sums of floats at addresses where many meet. Returns who is left: the others,
-    and all who meet where a NaN or a number below the normal ones takes part."""
-    order, least = np.argsort(index, kind="stable"), np.finfo(view.dtype).tiny
+def serve_busy(view: Array, index: Array, value: Array, old: Array, together: Any) -> Any:
+    """The same at addresses where many meet. Returns who is left: the others, and all who meet
+    where a NaN or a float below the normal ones takes part."""
+    order, floats = np.argsort(index, kind="stable"), view.dtype.kind == "f"
     places, starts, counts = np.unique(index[order], return_index=True, return_counts=True)
     left = np.ones(index.size, bool)
     for n in np.flatnonzero(counts > BUSY):
         which = order[starts[n] : starts[n] + counts[n]]
         terms = np.append(view[places[n]], value[which])
-        sums = np.add.accumulate(terms)
-        both = np.abs(np.append(terms, sums))
-        if ((both == 0) | (both >= least)).all():
-            old[which], view[places[n]], left[which] = sums[:-1], sums[-1], False
+        held = together(terms)
+        both = np.abs(np.append(terms, held)) if floats else held
+        if not floats or ((both == 0) | (both >= np.finfo(view.dtype).tiny)).all():
+            old[which], view[places[n]], left[which] = held[:-1], held[-1], False
     return np.flatnonzero(left)
 
 

@@ -324,27 +324,37 @@ def test_vectors_of_halves():
 
 
 @pytest.mark.parametrize("space", ["global", "shared"])
-@pytest.mark.parametrize("kind", ["f32", "f64"])
-def test_sums_at_a_busy_address_are_those_of_turns(kind, space, monkeypatch):
+@pytest.mark.parametrize(
+    "name, kind",
+    [
+        *(("add", "f32"), ("add", "f64"), ("exch", "f32"), ("exch", "u64"), ("max", "s32")),
+        *(("min", "u32"), ("xor", "u32"), ("and", "u64"), ("or", "u32")),
+    ],
+)
+def test_a_busy_address_is_served_as_in_turns(name, kind, space, monkeypatch):
     """Bit by bit, and what each sees, with numbers for which the order or a mode matters."""
     from anywarp.ptx.memory import atomics
 
-    numbers, dtype = np.random.default_rng(4), np.dtype(kind.replace("f", "float"))
-    value = (numbers.normal(size=3000) * 10.0 ** numbers.integers(-6, 6, 3000)).astype(dtype)
-    value[::50] = 0.0
-    value[::70] = -0.0
+    numbers, letter = np.random.default_rng(4), {"f": "float", "u": "uint", "s": "int"}[kind[0]]
+    dtype = np.dtype(letter + kind[1:])
     index = numbers.integers(0, 60, 3000)
     index[numbers.random(3000) < 0.3] = 7  # many, and then some of which there are few
-    value[np.flatnonzero(index == 3)[4]] = np.nan
-    value[np.flatnonzero(index == 4)[5]] = np.finfo(dtype).tiny / 4
-    start = numbers.normal(size=64).astype(dtype)
-    start[[5, 6]] = -0.0, np.finfo(dtype).tiny / 2
-    function = atomics.operation("add", kind)(space)
-    assert function in atomics.SUMS
-    results = []
+    value, start = (
+        numbers.integers(0, 256, (n, 8), np.uint8).view(dtype)[:, 0] for n in (3000, 64)
+    )
+    if kind[0] == "f":
+        value = (numbers.normal(size=3000) * 10.0 ** numbers.integers(-6, 6, 3000)).astype(dtype)
+        value[::50], value[::70], least = 0.0, -0.0, np.finfo(dtype).tiny
+        value[np.flatnonzero(index == 3)[4]] = np.nan
+        value[np.flatnonzero(index == 4)[5]] = least / 4
+        start = numbers.normal(size=64).astype(dtype)
+        start[[5, 6]] = -0.0, least / 2
+    function, results, asked = atomics.operation(name, kind)(space), [], []
+    serve = atomics.serve_busy
+    monkeypatch.setattr(atomics, "serve_busy", lambda *x: asked.append(x) or serve(*x))
     for busy in (16, 10**9):
         monkeypatch.setattr(atomics, "BUSY", busy)
         held = start.copy()
         seen = atomics.take_turns(held, index, [value], function)
         results.append((held.tobytes(), seen.tobytes()))
-    assert results[0] == results[1]
+    assert results[0] == results[1] and len(asked) == 1
