@@ -41,6 +41,7 @@ PER_WARP = {
     "wmma.mma": metrics.TENSOR,
 }
 WMMA = {"tf32": 4, "f64": 1}  # instructions of the machine for one; of other types 2
+HALVED = {"e4m3", "e5m2"}  # of mma, for which there are two as well
 COPIED = metrics.REQUESTS.format("ld"), metrics.SECTORS.format("ld"), PIPE  # of `Copies.ended`
 FEW_LINES = 16 * analysis.LINE_BYTES  # an address as `near` moves it, of the fifth line and on
 HIT = 1 << 60  # is added to such an address of a lane that hits in L1
@@ -330,7 +331,8 @@ def _per_warp(instructions: Iterable[Instruction]) -> Counter[str]:
     for i in instructions:
         if metric := PER_WARP.get(isa.name(i)):
             kinds = [WMMA[x] for x in i.modifiers if x in WMMA] or [2]
-            counts[metric] += kinds[0] if i.opcode == "wmma" else 1
+            several = i.opcode == "wmma" or not HALVED.isdisjoint(i.modifiers)
+            counts[metric] += kinds[0] if several else 1
     return counts
 
 

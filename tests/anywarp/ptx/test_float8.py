@@ -4,9 +4,10 @@ import functools
 
 import numpy as np
 import pytest
-from harness import run_body, vectors
+from harness import entry, run_body, vectors
 
-from anywarp import build, ptx
+from anywarp import RawKernel, build, ptx
+from anywarp.trace.metrics import TENSOR
 
 SOURCE = """#include <cuda_fp8.h>
 #define FROM(name, kind)                                                                      \\
@@ -132,3 +133,11 @@ def test_products_are_those_of_two_products_of_halves(a, b, shape):
     assert (results[0] == results[1]).all()
     finite = np.isfinite(results[0].view(np.float32))
     assert 0.3 < finite.mean() < 1
+
+
+def test_a_product_is_two_instructions_of_the_machine():
+    one = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32 {%f0, %f1, %f2, %f3}, "
+    one += "{%r0, %r1, %r2, %r3}, {%r4, %r5}, {%f0, %f1, %f2, %f3};"
+    kernel = RawKernel.from_ptx(entry(f"{DECLARED}\n{one}\n{one}", "u64 out"))
+    counters = kernel.trace(3, 64, (np.zeros(1, np.uint32),)).counters
+    assert counters[TENSOR] == 2 * 2 * 3 * 2
