@@ -19,6 +19,8 @@ HEADERS = (
 INCLUDE = re.compile(rf'^[ \t]*#[ \t]*include[ \t]*[<"](?:{HEADERS})[>"].*$', re.MULTILINE)
 PROGRAM = re.compile(rf"\bmain\s*\(|<<<|{INCLUDE.pattern}", re.MULTILINE)
 DEVICE = re.compile(r"__(global|device|constant|managed|shared)__")
+VALUES = r"^[ \t]*#[ \t]*define[ \t]+\w+[ \t]+\S|\b(typedef|constexpr|enum)\b|\busing\b[^;]*="
+FOR_BOTH = re.compile(rf"{DEVICE.pattern}|{VALUES}", re.MULTILINE)  # of a header: for kernels, too
 # comments, strings and lines for the preprocessor
 OTHER = re.compile(
     r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\''
@@ -70,7 +72,7 @@ def without(source: str, filename: str, log: str) -> str:
             source = source[:start] + blank(text) + source[end:]
     of_host = r'^(.+)\(\d+\): .*error: (?:.*open source file|namespace "std" has no member)'
     for path in map(Path, re.findall(of_host, log, re.MULTILINE)):
-        if path.is_file() and not DEVICE.search(path.read_text("utf-8", "replace")):
+        if path.is_file() and not FOR_BOTH.search(path.read_text("utf-8", "replace")):
             own = rf'^[ \t]*#[ \t]*include[ \t]*"(?:[^"\n]*/)?{re.escape(path.name)}".*$'
             source = re.sub(own, lambda match: blank(match[0]), source, flags=re.MULTILINE)
     return source

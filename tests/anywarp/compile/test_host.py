@@ -152,9 +152,11 @@ def test_an_own_header_of_host_code_alone_is_left_out(tmp_path, first):
     x = np.zeros(32, np.float32)
     kernel(1, 32, (x, 32), "interpreter")
     assert x[31] == 62
-    header.write_text(f"{header.read_text()}__device__ int one() {{ return 1; }}\n")
-    with pytest.raises(CompileError, match="common.h:1: "):
-        Kernel(tmp_path / "mine.cu", "f", options)
+    text = header.read_text()
+    for other in ("__device__ int one() { return 1; }", "#define TILE 8", "typedef float real;"):
+        header.write_text(f"{text}{other}\n")
+        with pytest.raises(CompileError, match="common.h:1: "):
+            Kernel(tmp_path / "mine.cu", "f", options)
 
 
 def test_a_missing_word_in_a_source_that_is_no_program_is_an_error_as_ever():
