@@ -49,7 +49,8 @@ __all__ = [
     "DEVICES", "CompileError", "Finding", "Kernel", "LaunchError", "NoCompiler", "NoGPU",
     "PTXError", "RawKernel", "Resources", "Size", "Surface", "TensorMap", "Texture", "Trace",
     "analysis", "build", "capability", "choose_device", "compile", "compiled_in", "draw",
-    "from_triton", "gpu", "limits", "progress", "ptx", "sanitizer", "sass", "testing", "trace",
+    "from_triton", "gpu", "limits", "progress", "ptx", "sanitizer", "sass", "tensor_map",
+    "testing", "trace",
 ]  # fmt: skip
 
 

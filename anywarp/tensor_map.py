@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ from . import gpu
 from .limits import SHARED, one_of
 from .ptx.asynchronous.tensor_maps import ALIGNMENT, BYTES, ELEMENTS, MAX_RANK, Mapped, Tile
 from .ptx.memory.swizzle import SWIZZLES
+
+__all__ = ["BYTES", "Mapped", "TensorMap", "Tile", "encode"]
 
 UNIT = 16  # bytes that addresses, strides and the innermost extent of a box are multiples of
 MOST_SIZE, MOST_BOX, MOST_STEP = 1 << 32, 256, 8
@@ -91,6 +94,7 @@ class TensorMap(Mapped):
         return encode(gpu.address(memory) + self.offset, self.tile)
 
 
+@functools.lru_cache(maxsize=1024)  # a pool of memory gives the same addresses again
 def encode(start: int, tile: Tile) -> bytes:
     """The CUtensorMap of a tensor at an address, from the driver's cuTensorMapEncodeTiled.
 

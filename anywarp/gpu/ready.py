@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import gpu
 
-SLOTS = {"i": "i4x", "f": "f4x", "P": "Q"}  # how an argument of each kind is packed: in 8 bytes
+SLOTS = {"i": "i4x", "f": "f4x", "P": "Q", "M": "128s"}  # how an argument of each kind is packed
 
 
 class Ready:
@@ -20,7 +20,7 @@ class Ready:
 
     Each launch is a kernel, its grid and block, and its bytes of dynamic shared memory. `kinds`
     has a letter for each argument: i for an int, f for a float, P for an address, which a call
-    takes as numbers. Raises as `gpu.launch` does.
+    takes as numbers, and M for a tensor map, which it takes as bytes. Raises as `gpu.launch` does.
     """
 
     def __init__(
@@ -37,14 +37,14 @@ class Ready:
             for kernel, grid, block, shared_mem in launches
         )
         self._pack = struct.Struct("<" + "".join(SLOTS[kind] for kind in kinds)).pack_into
-        self._slots: Any = np.zeros(len(kinds), np.uint64)
-        start = self._slots.ctypes.data
-        self._places = np.array([start + 8 * n for n in range(len(kinds))], np.uint64)
+        sizes = [struct.calcsize(f"<{SLOTS[kind]}") for kind in kinds]
+        self._slots: Any = np.zeros(sum(sizes), np.uint8)
+        self._places = np.cumsum([self._slots.ctypes.data, *sizes[:-1]], dtype=np.uint64)
         self._address = self._places.ctypes.data  # where the driver finds those of the arguments
         self._launch = gpu.launcher()
         self._lock = threading.Lock()  # of the slots, which the driver copies while it launches
 
-    def __call__(self, *values: float) -> None:
+    def __call__(self, *values: float | bytes) -> None:
         stream = gpu.stream()
         with self._lock:
             self._pack(self._slots, 0, *values)

@@ -7,9 +7,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from anywarp import gpu
+from anywarp.tensor_map import encode
 
 from .compiled import Compiled
 from .declared import Declared
+from .launches import Placed
 from .product.arguments import FLOAT32, FLOAT32_MAX
 from .product.layout import extent, pitch_of
 from .product.product import Product
@@ -28,8 +30,9 @@ class Known(NamedTuple):
     M: int
     N: int
     K: int
-    extra: tuple[int, ...]  # what the kernels take after C; 0 for the workspace
+    extra: tuple[Any, ...]  # what the kernels take after C; 0 for the workspace
     extents: tuple[int, int, int]  # of A, B and C, in bytes
+    maps: tuple[Placed, ...]  # in the workspace; they follow `extra`
     swapped: bool  # A and B: it is C^T = B^T A^T
 
 
@@ -38,7 +41,7 @@ def known(step: Compiled, product: Product, swapped: bool = False) -> Known:
     M, N, K, A, B, C, *_ = product
     extra = (0 if name == "workspace" else pitch(step, name, product) for name in step.arguments)
     extents = extent(A), extent(B), extent(C)
-    return Known(step, M, N, K, tuple(extra), extents, swapped)
+    return Known(step, M, N, K, tuple(extra), extents, step.tensor_maps(M, N, K), swapped)
 
 
 def pitch(step: Declared, argument: str, product: Product) -> int:
@@ -61,6 +64,7 @@ def queue(call: Known, number: int, alpha: float, a: int, b: int, beta: float, c
         room = gpu.allocate(size)
         at = call.step.arguments.index("workspace")
         extra = (*extra[:at], room.ptr, *extra[at + 1 :])
+        extra += tuple(encode(room.ptr + start, tile) for start, tile in call.maps)
     launches(call.M, call.N, call.K, alpha, a, b, beta, c, *extra)
 
 

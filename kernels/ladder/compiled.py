@@ -14,6 +14,7 @@ import numpy as np
 from anywarp import Kernel
 from anywarp.analysis import Occupancy, occupancy as occupancy_of
 from anywarp.gpu.ready import Ready
+from anywarp.tensor_map import BYTES
 
 from ..machine.reordered import reordered
 from .declared import Declared, remembered
@@ -56,7 +57,7 @@ class Compiled(Declared):
                     f"{filename}: {kernel.name} takes {kernel.parameter_count} arguments, not the "
                     f"{len(self.parameters)} that it is given: {', '.join(self.parameters)}"
                 )
-            require_types(kernel, self.parameters)
+            require_types(kernel, self.parameters, [box.name for box in self.file.boxes])
         return kernels
 
     def occupancy(
@@ -92,7 +93,8 @@ class Compiled(Declared):
             (self.kernels[launch.kernel].loaded(), launch.grid, launch.block, launch.shared)
             for launch in self.launches(M, N, K)
         ]
-        extra = ("P" if name == "workspace" else "i" for name in self.arguments)
+        extra = ["P" if name == "workspace" else "i" for name in self.arguments]
+        extra += "M" * len(self.file.boxes)
         return Ready(launches, "iiifPPfP" + "".join(extra)), self.workspace(M, N, K)
 
     def _stored_as(self, product: Product) -> Self:
@@ -129,10 +131,10 @@ class Compiled(Declared):
         return bool(self.defines.get("TRANS_A") or self.defines.get("TRANS_B"))
 
 
-def require_types(kernel: Kernel, parameters: Sequence[str]) -> None:
+def require_types(kernel: Kernel, parameters: Sequence[str], maps: Sequence[str]) -> None:
     """Raise ValueError, with the file's name, for a kernel that takes other types than it is given:
-    32 bits for a side, a pitch, alpha and beta, float32 matrices, and any workspace."""
-    given: dict[str, Any] = {"workspace": np.zeros(1, "V1")}
+    32 bits for a side, a pitch, alpha and beta, float32 matrices, any workspace, tensor maps."""
+    given: dict[str, Any] = {"workspace": np.zeros(1, "V1"), **dict.fromkeys(maps, bytes(BYTES))}
     given |= dict.fromkeys(("alpha", "beta"), np.float32(1))
     given |= {name: np.zeros(1, np.float32) for name in "ABC"}
     values = [given.get(name, np.int32(1)) for name in parameters]
@@ -142,7 +144,7 @@ def require_types(kernel: Kernel, parameters: Sequence[str]) -> None:
         raise ValueError(
             f"{kernel.filename}: {error}; matrices of a step are float, its numbers int and float"
         ) from None
-    for name, value, other in zip(parameters, values, taken):
+    for name, value, other in zip(parameters[: len(parameters) - len(maps)], values, taken):
         kinds = {x.dtype.kind == "f" for x in (value, other)}
         if value.nbytes != other.nbytes or len(kinds) > 1:
             raise ValueError(

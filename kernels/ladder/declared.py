@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 from anywarp.capability import Capability
 
 from .expressions import Expression
-from .launches import PARAMETERS, Planned, planned, sizes
+from .launches import PARAMETERS, Placed, Planned, placed, planned, sizes
 from .product.product import MAX_ELEMENTS
 from .source import ARGUMENTS, Code, Diff, Source
 
@@ -135,7 +135,7 @@ class Declared:
     @property
     def parameters(self) -> tuple[str, ...]:
         """What each kernel takes, by name."""
-        return (*PARAMETERS, *self.arguments)
+        return (*PARAMETERS, *self.arguments, *(box.name for box in self.file.boxes))
 
     def grid(self, M: int, N: int, K: int | None = None) -> tuple[int, ...]:
         """Blocks of `sgemm` along x, y, z. Those of a file of one kernel are as many as C has
@@ -153,6 +153,11 @@ class Declared:
         """Bytes that the launches of a product take beside the matrices."""
         self.launches(M, N, K)  # refuses a grid that no GPU has, before memory is asked for it
         return int(self.file.workspace(self._values(M, N, K)))
+
+    @remembered
+    def tensor_maps(self, M: int, N: int, K: int) -> tuple[Placed, ...]:
+        """The tensor maps of a product."""
+        return tuple(placed(box, self._values(M, N, K)) for box in self.file.boxes)
 
     def _values(self, *numbers: float) -> dict[str, float]:
         """The defines, and M, N, K, alpha and beta, or as many of them as are given."""

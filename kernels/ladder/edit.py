@@ -38,7 +38,7 @@ def edited(
         if not re.search(r"^// *(block|launch):", text, re.MULTILINE):
             kept = file.launch_lines()
             if "block" in given or "launch" in given:
-                kept = {name: kept[name] for name in ("arguments", "workspace") if name in kept}
+                kept = {x: kept[x] for x in ("arguments", "workspace", "tensor map") if x in kept}
             given = {**kept, **given}
     name = file.path.stem.removesuffix(" edited") + " edited.cu"
     return parse(file.path.with_name(name), text, given)

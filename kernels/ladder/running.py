@@ -8,6 +8,7 @@ import numpy as np
 
 from anywarp import Finding, Kernel, gpu
 from anywarp.sanitizer import merged
+from anywarp.tensor_map import Mapped, encode
 
 from ..analysis.reference import inputs
 from .calls import known, pitch, queue
@@ -58,21 +59,19 @@ def _on_gpu(step: Compiled, product: Product) -> None:
 def arguments(step: Compiled, product: Product) -> tuple[Any, ...]:
     """The arguments of each launch: the matrices, and what the step's kernels take beside them."""
     M, N, K, A, B, C, alpha, beta, where = product
-    extra = tuple(
-        workspace(step.workspace(M, N, K), where)
-        if name == "workspace"
-        else np.int32(pitch(step, name, product))
+    size = step.workspace(M, N, K)  # on a GPU there is in it whatever there was
+    room = poisoned(size) if where == "interpreter" else gpu.empty(-(-size // 4), np.float32)
+    extra = [
+        room if name == "workspace" else np.int32(pitch(step, name, product))
         for name in step.arguments
-    )
+    ]
+    for at, tile in step.tensor_maps(M, N, K):
+        on_gpu = where != "interpreter"
+        extra.append(encode(gpu.address(room) + at, tile) if on_gpu else Mapped(room, at, tile))
     if where == "interpreter":
         A, B, C = to_read(A, C), to_read(B, C), memory_of(C)
     scalars = np.int32(M), np.int32(N), np.int32(K)
     return (*scalars, np.float32(alpha), A, B, np.float32(beta), C, *extra)
-
-
-def workspace(size: int, where: str) -> Any:
-    """An array of so many bytes, as `poisoned` in the interpreter, whatever there is on a GPU."""
-    return poisoned(size) if where == "interpreter" else gpu.empty(-(-size // 4), np.float32)
 
 
 def random(step: Compiled, M: int, N: int, K: int, beta: float = 0) -> tuple[Any, ...]:

@@ -10,6 +10,8 @@ on numbers:
     // arguments: lda workspace    what the kernels take after C, in this order: the pitches of the
                                    rows that are stored, lda, ldb, ldc, and a workspace
     // workspace: 4 * M * N        its size in bytes; a kernel knows nothing of what it holds before
+    // tensor map: …               of an array in the workspace, which the kernels take after all
+                                   else; any number of them: see `launches`
     // requires: K % BK == 0       what must hold of M, N, K, alpha and beta; any number of them
     // alignment: 16               bytes that divide the addresses of A, B and C; 4 when not given
     // compute capability: 8.0     the oldest GPU that runs it, or, with a letter, as 9.0a, the only
@@ -38,13 +40,14 @@ from anywarp.capability import Capability, conditions
 
 from . import launches
 from .expressions import Expression
-from .launches import SIDES, SYMBOL, Launch
+from .launches import SIDES, SYMBOL, Box, Launch
 
 DIRECTIVES = (
-    *("block", "launch", "shared", "arguments", "workspace", "requires", "alignment"),
+    *("block", "launch", "shared", "arguments", "workspace", "tensor map", "requires", "alignment"),
     *("compute capability", "tensor cores", "options", "ptxas", "machine code", "variant"),
 )
-REPEATED = ("launch", "requires", "variant")  # those that may stand there several times
+# those that may stand there several times
+REPEATED = ("launch", "tensor map", "requires", "variant")
 EXTRA = ("lda", "ldb", "ldc", "workspace")  # what kernels may take after C
 ARGUMENTS = ("M", "N", "K", "alpha", "beta")  # of which constraints may speak
 TRANSPOSES = ("TRANS_A", "TRANS_B")  # whether A is stored as K x M, and B as N x K
@@ -82,6 +85,7 @@ class Source:
     launches: tuple[Launch, ...]
     arguments: tuple[str, ...]  # of the kernels, after C
     workspace: Expression  # in bytes
+    boxes: tuple[Box, ...]  # tensor maps
     requires: tuple[Expression, ...]
     alignment: int  # in bytes
     capabilities: tuple[tuple[Capability, str], ...]  # each but the first with a define
@@ -116,6 +120,8 @@ class Source:
             lines["arguments"] = [" ".join(self.arguments)]
         if "workspace" in self.arguments:
             lines["workspace"] = [self.workspace.text]
+        if self.boxes:
+            lines["tensor map"] = [box.text for box in self.boxes]
         return lines
 
 
@@ -173,6 +179,7 @@ def parse(path: Path, text: str, given: Mapping[str, Sequence[str]] | None = Non
         ),
         arguments,
         workspace or NONE,
+        tuple(each("tensor map", lambda value: launches.read_box(value, tuple(defines)))),
         tuple(each("requires", lambda value: Expression(value, (*ARGUMENTS, *defines)))),
         once("alignment", _alignment, 4),
         once("compute capability", lambda value: _capabilities(value, defines), (((5, 0), ""),)),

@@ -50,7 +50,7 @@ def test_compute_capability_of_a_define():
 
 @pytest.mark.parametrize("line, message", [
     ("require: K % 8 == 0", r":3: there is no directive 'require: K % 8 == 0'; the nearest is "
-     "'requires:', of block, launch, shared, arguments, workspace, requires, alignment, comp"),
+     "'requires:', of block, launch, shared, arguments, workspace, tensor map, requires, align"),
     ("Requires: K % 8 == 0", ":3: .*the nearest is 'requires:'"),
     ("variants: PAD=1", ":3: .*the nearest is 'variant:'"),
     ("computecapability: 8.0", ":3: .*the nearest is 'compute capability:'"),
