@@ -63,6 +63,19 @@ GUARD_24 = """\
             again[i / 2 % 2] |= !(size >= of_row[i / 2 % 2].least && size >= of_col.least) ||
                                 sum[i] - sum[i] != 0;
 """
+GUARD_25 = """\
+                again[i / 2 % 2] |= !(size >= of_row[i / 2 % 2].least && size >= of_col.least) ||
+                                    sum[i] - sum[i] != 0;
+"""
+FILL_25 = """\
+        arrive_expect(full, sizeof(Stage));
+        for (int box = 0; box < BOXES; ++box) {
+"""
+DEFINES_25 = (  # each alone, then together
+    *("PRODUCER=1", "PRODUCER=0", "SWIZZLE=64", "SWIZZLE=32", "PING_PONG=1 STAGES=2"),
+    *("CLUSTER=2", "TMA_STORE=1", "GRID=65536", "CLUSTER=2 TMA_STORE=1", "CLUSTER=2 GRID=65536"),
+    *("CLUSTER=2 PRODUCER=0", "PING_PONG=1 STAGES=2 CLUSTER=2"),
+)
 NO_NUMBERS_23 = """\
         #pragma unroll
         for (int n = 0; n < BK / 4; ++n)
@@ -254,6 +267,18 @@ def alone(step: Step, *parts: str) -> Patched:
     name = f"{' and '.join(parts)} alone" if parts else "no part"
     patch = bytes if "products" in parts else without_wgmma  # of the machine code
     return Patched(edited(step, name, *changes), "spoiled", patch, spoiled=True)
+
+
+def parts_of(step: Step) -> list[Any]:
+    """Step 25 whose loop has its copies alone, and its products alone, of what was in shared
+    memory. Their results are of no use, so no row is computed again."""
+    copies = edited(step, "copies alone", (GUARD_25, ""))
+    nothing = "        arrive(full);\n        for (int box = 0; box < 0; ++box) {\n"
+    products = edited(step, "products alone", (GUARD_25, ""), (FILL_25, nothing))
+    return [
+        Patched(copies, "spoiled", without_wgmma, spoiled=True),
+        Patched(products, "spoiled", bytes, spoiled=True),
+    ]
 
 
 def without_wgmma(cubin: bytes) -> bytes:
@@ -586,6 +611,52 @@ TABLE: dict[str, Experiment] = {
             edited(step("24"), "a factor", (SUMS_24, DIVISOR_24), (SUM_24, f"{SUM_24} * one")),
             edited(step("24"), "a division", (SUMS_24, DIVISOR_24), (SUM_24, f"{SUM_24} / one")),
             edited(step("24"), "without a guard", (GUARD_24, "")),
+        ],
+    ),
+    "25 defines": Experiment(
+        "What does each define of step 25 do?",
+        (1024, 4096, 8192),
+        lambda step: [step("24"), step("25"), *(step(f"25 {words}") for words in DEFINES_25)],
+    ),
+    "25 alone": Experiment(
+        "How fast is step 25, each variant in rounds of its own?",
+        (256, 512, 1024, 2048, 4096, 8192),
+        lambda step: [*map(step, ("24", "25", "25 CLUSTER=2", "25 CLUSTER=2 GRID=65536"))],
+        together=False,
+    ),
+    "25 parts": Experiment(
+        "How long do the copies take by themselves, and the products?",
+        (4096, (4096, 4096, 4160)),
+        lambda step: [
+            step("24"),
+            *(
+                one
+                for words in ("", " SWIZZLE=64", " SWIZZLE=32", " CLUSTER=2")
+                for one in (step(f"25{words}"), *parts_of(step(f"25{words}")))
+            ),
+        ],
+    ),
+    "25 releases": Experiment(
+        "What does an arrival cost that releases what the thread stored to the cluster?",
+        (4096,),
+        lambda step: [
+            step("25 CLUSTER=2"),
+            edited(
+                step("25 CLUSTER=2"),
+                "released",
+                (
+                    "mbarrier.arrive.shared::cluster.",
+                    "mbarrier.arrive.release.cluster.shared::cluster.",
+                ),
+            ),
+        ],
+    ),
+    "25 stalls": Experiment(
+        "What do the warps of each variant wait for?",
+        (4096,),
+        lambda step: [
+            step("25"),
+            *(step(f"25 {words}") for words in DEFINES_25[:8]),
         ],
     ),
 }

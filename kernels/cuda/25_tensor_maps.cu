@@ -260,7 +260,7 @@ __device__ void arrive_there(mbarrier* b, int rank)  // at block `rank` of the c
 {
     asm volatile("{\n\t.reg .b32 there;\n\t"
                  "mapa.shared::cluster.u32 there, %0, %1;\n\t"
-                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n\t}"
+                 "mbarrier.arrive.shared::cluster.b64 _, [there];\n\t}"
                  :: "r"(shared_address(b)), "r"(rank) : "memory");
 }
 __device__ void arrive_expect(mbarrier* b, int bytes)
