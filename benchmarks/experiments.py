@@ -67,6 +67,11 @@ GUARD_25 = """\
                 again[i / 2 % 2] |= !(size >= of_row[i / 2 % 2].least && size >= of_col.least) ||
                                     sum[i] - sum[i] != 0;
 """
+FILL_24 = """\
+        arrive_expect(&full[k % STAGES], sizeof(Stage));
+        bulk_copy(&to.a, &a[k], sizeof(to.a), &full[k % STAGES]);
+        bulk_copy(&to.b, &b[k], sizeof(to.b), &full[k % STAGES]);
+"""
 FILL_25 = """\
         arrive_expect(full, sizeof(Stage));
         for (int box = 0; box < BOXES; ++box) {
@@ -270,11 +275,14 @@ def alone(step: Step, *parts: str) -> Patched:
 
 
 def parts_of(step: Step) -> list[Any]:
-    """Step 25 whose loop has its copies alone, and its products alone, of what was in shared
+    """Step 24 or 25 whose loop has its copies alone, and its products alone, of what was in shared
     memory. Their results are of no use, so no row is computed again."""
-    copies = edited(step, "copies alone", (GUARD_25, ""))
-    nothing = "        arrive(full);\n        for (int box = 0; box < 0; ++box) {\n"
-    products = edited(step, "products alone", (GUARD_25, ""), (FILL_25, nothing))
+    guard, fill, nothing = {
+        24: (GUARD_24, FILL_24, "        arrive(&full[k % STAGES]);\n"),
+        25: (GUARD_25, FILL_25, "        arrive(full);\n        for (int box = 0; box < 0;) {\n"),
+    }[step.number]
+    copies = edited(step, "copies alone", (guard, ""))
+    products = edited(step, "products alone", (guard, ""), (fill, nothing))
     return [
         Patched(copies, "spoiled", without_wgmma, spoiled=True),
         Patched(products, "spoiled", bytes, spoiled=True),
@@ -628,12 +636,9 @@ TABLE: dict[str, Experiment] = {
         "How long do the copies take by themselves, and the products?",
         (4096, (4096, 4096, 4160)),
         lambda step: [
-            step("24"),
-            *(
-                one
-                for words in ("", " SWIZZLE=64", " SWIZZLE=32", " CLUSTER=2")
-                for one in (step(f"25{words}"), *parts_of(step(f"25{words}")))
-            ),
+            one
+            for label in ("24", "25", "25 SWIZZLE=64", "25 SWIZZLE=32", "25 CLUSTER=2")
+            for one in (step(label), *parts_of(step(label)))
         ],
     ),
     "25 releases": Experiment(

@@ -31,7 +31,7 @@ MULTIPROCESSORS = 40
 TFLOPS = {"fma_peak": 8.0, "cublas": 6.0}  # made up; of each kernel of a step, 3
 GBS = {"copy": 250.0, "shared": 4000.0}
 RESIDENT = 16 * 4000 * 8 * 256 * 24 * MULTIPROCESSORS  # bytes that `read_shared` reads
-KINDS = {"i": ctypes.c_int32, "f": ctypes.c_float, "P": ctypes.c_uint64}
+KINDS = {"i": ctypes.c_int32, "f": ctypes.c_float, "P": ctypes.c_uint64, "M": ctypes.c_char * 128}
 
 
 def device(of: str, **facts: Any) -> gpu.Device:
