@@ -401,6 +401,9 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
                 copy_box(to.b[box], map_b, k, at.y, 0, full);
         }
     };
+    // endregion
+
+    // region: begin
     if (threadIdx.x == 0) {
         for (int t = 0; t < TEAMS; ++t)
             for (int i = 0; i < STAGES; ++i) {

@@ -36,10 +36,13 @@ UNFENCED = {"tensor core registers"}
 BARRIERS = {"barrier"}
 UNFILLED = EARLY | BARRIERS
 GONE = {"race", "out of bounds"}
+LEFT = {"out of bounds"}
 
 SYNC = "__syncthreads();"
 FULL = "wait(&full[{0} % STAGES], {0} / STAGES % 2);"
 EMPTY = "wait(&empty[({0} - 1) % STAGES], ({0} - 1) / STAGES % 2);"
+EMPTY_25 = "wait(&own.empty[n % STAGES], (n / STAGES - 1) % 2);"
+LAST_25 = 'bulk.wait_group 0;" ::: "memory"); if (CLUSTER > 1) cluster_sync();'
 ON_SUMS = "auto& chain = *(float (*)[STRIP / 8][4])sums;"  # in place of a new chain
 LOADED = f"{SYNC}\n        // endregion\n\n        // region: "  # the first barrier of a loop
 USED = f"{SYNC}\n        // endregion\n\n        A += BK;"  # and the second
@@ -237,6 +240,19 @@ MUTATIONS = {
     "21_warpgroups SPLITS=2": [
         ("sums sent too early", "(float*)stages; cluster_sync();", "(float*)stages;", GONE | LATE),
         ("sums added before they have come", "unsafe); cluster_sync();", "unsafe);", GONE),
+    ],
+    "25_tensor_maps STAGES=2": [
+        ("a stage read before it is full", FULL.replace("&", "&own.").format("n"), "", UNFILLED),
+        ("a stage filled while it is read", EMPTY_25, ";", WRONG | BARRIERS),
+        ("sums not waited for", "wgmma_wait(); if", "if", UNFENCED | RACE),
+        ("another swizzle", "SWIZZLE == 128 ? 1 :", "SWIZZLE == 128 ? 2 :", WRONG),
+        ("rows too near", "next_eight_rows = 8 *", "next_eight_rows = 4 *", WRONG),
+        ("a part of B twice", "map_b, k, at.y, 0, full);", "map_b, k, at.y, 1, full);", WRONG),
+    ],
+    "25_tensor_maps CLUSTER=2 STAGES=2": [
+        ("one part from both blocks", "k, at.y, rank, full);", "k, at.y, 0, full);", WRONG),
+        ("its own stage alone is free", "r < CLUSTER; ++r", "r < 1; ++r", WRONG | BARRIERS),
+        ("the block leaves first", LAST_25, LAST_25.replace("cluster_sync();", ";"), LEFT),
     ],
     "24_halves STAGES=2": [("a stage filled while it is read", EMPTY.format("k"), "", RACE)],
     "24_halves BM=64 STAGES=2 PACKERS=256": [

@@ -80,6 +80,19 @@ def test_it_is_clean(words):
     assert variant(words).sanitize(140, 132, 200) == ()
 
 
+@pytest.mark.parametrize(
+    "old, kind",
+    [
+        ('asm volatile("fence.proxy.async.shared::cta;" ::: "memory");', "race"),
+        ("                bulk_stored();\n", "asynchronous copy"),
+    ],
+)
+def test_a_strip_is_neither_stored_too_early_nor_overwritten(old, kind):
+    assert STEP.source.count(old) == 1
+    hasty = STEP.define(TMA_STORE=1).edit(source=STEP.source.replace(old, ""))
+    assert {finding.kind for finding in hasty.sanitize(64, 64, 64)} == {kind}
+
+
 # ---------------------------------------------------------------------- what a file declares
 
 TILE = "#ifndef BM\n#define BM 16\n#endif\n#ifndef BN\n#define BN 8\n#endif\n"
