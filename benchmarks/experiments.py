@@ -63,23 +63,10 @@ GUARD_24 = """\
             again[i / 2 % 2] |= !(size >= of_row[i / 2 % 2].least && size >= of_col.least) ||
                                 sum[i] - sum[i] != 0;
 """
-GUARD_25 = """\
-                again[i / 2 % 2] |= !(size >= of_row[i / 2 % 2].least && size >= of_col.least) ||
-                                    sum[i] - sum[i] != 0;
-"""
-FILL_24 = """\
-        arrive_expect(&full[k % STAGES], sizeof(Stage));
-        bulk_copy(&to.a, &a[k], sizeof(to.a), &full[k % STAGES]);
-        bulk_copy(&to.b, &b[k], sizeof(to.b), &full[k % STAGES]);
-"""
-FILL_25 = """\
-        arrive_expect(full, sizeof(Stage));
-        for (int box = 0; box < BOXES; ++box) {
-"""
-DEFINES_25 = (  # each alone, then together
-    *("PRODUCER=1", "PRODUCER=0", "SWIZZLE=64", "SWIZZLE=32", "PING_PONG=1 STAGES=2"),
-    *("CLUSTER=2", "TMA_STORE=1", "GRID=65536", "CLUSTER=2 TMA_STORE=1", "CLUSTER=2 GRID=65536"),
-    *("CLUSTER=2 PRODUCER=0", "PING_PONG=1 STAGES=2 CLUSTER=2"),
+ARRIVE_25 = "mbarrier.arrive.{}shared::cluster"
+DEFINES_25 = (  # each alone
+    *("PRODUCER=0", "PRODUCER=1", "SWIZZLE=64", "SWIZZLE=32", "PING_PONG=1 STAGES=2"),
+    *("TMA_STORE=1", "GRID=65536"),
 )
 NO_NUMBERS_23 = """\
         #pragma unroll
@@ -274,18 +261,14 @@ def alone(step: Step, *parts: str) -> Patched:
     return Patched(edited(step, name, *changes), "spoiled", patch, spoiled=True)
 
 
-def parts_of(step: Step) -> list[Any]:
-    """Step 24 or 25 whose loop has its copies alone, and its products alone, of what was in shared
-    memory. Their results are of no use, so no row is computed again."""
-    guard, fill, nothing = {
-        24: (GUARD_24, FILL_24, "        arrive(&full[k % STAGES]);\n"),
-        25: (GUARD_25, FILL_25, "        arrive(full);\n        for (int box = 0; box < 0;) {\n"),
-    }[step.number]
-    copies = edited(step, "copies alone", (guard, ""))
-    products = edited(step, "products alone", (guard, ""), (fill, nothing))
+def defines_of_25(step: Any) -> list[Any]:
+    """Steps 24 and 25, each define of 25 by itself, and its cluster with arrivals that release to
+    the cluster what the thread has stored."""
+    cluster = step("25 CLUSTER=2")
+    fence = ARRIVE_25.format(""), ARRIVE_25.format("release.cluster.")
     return [
-        Patched(copies, "spoiled", without_wgmma, spoiled=True),
-        Patched(products, "spoiled", bytes, spoiled=True),
+        *map(step, ("24", "25", *(f"25 {words}" for words in DEFINES_25))),
+        edited(cluster, "released", fence),
     ]
 
 
@@ -622,48 +605,9 @@ TABLE: dict[str, Experiment] = {
         ],
     ),
     "25 defines": Experiment(
-        "What does each define of step 25 do?",
-        (1024, 4096, 8192),
-        lambda step: [step("24"), step("25"), *(step(f"25 {words}") for words in DEFINES_25)],
+        "What does each define of step 25 do?", (1024, 2048, 4096, 8192), defines_of_25
     ),
-    "25 alone": Experiment(
-        "How fast is step 25, each variant in rounds of its own?",
-        (256, 512, 1024, 2048, 4096, 8192),
-        lambda step: [*map(step, ("24", "25", "25 CLUSTER=2", "25 CLUSTER=2 GRID=65536"))],
-        together=False,
-    ),
-    "25 parts": Experiment(
-        "How long do the copies take by themselves, and the products?",
-        (4096, (4096, 4096, 4160)),
-        lambda step: [
-            one
-            for label in ("24", "25", "25 SWIZZLE=64", "25 SWIZZLE=32", "25 CLUSTER=2")
-            for one in (step(label), *parts_of(step(label)))
-        ],
-    ),
-    "25 releases": Experiment(
-        "What does an arrival cost that releases what the thread stored to the cluster?",
-        (4096,),
-        lambda step: [
-            step("25 CLUSTER=2"),
-            edited(
-                step("25 CLUSTER=2"),
-                "released",
-                (
-                    "mbarrier.arrive.shared::cluster.",
-                    "mbarrier.arrive.release.cluster.shared::cluster.",
-                ),
-            ),
-        ],
-    ),
-    "25 stalls": Experiment(
-        "What do the warps of each variant wait for?",
-        (4096,),
-        lambda step: [
-            step("25"),
-            *(step(f"25 {words}") for words in DEFINES_25[:8]),
-        ],
-    ),
+    "25 alone": Experiment("And in rounds of its own?", (4096,), defines_of_25, together=False),
 }
 
 # ---------------------------------------------------------------------- running them
