@@ -111,7 +111,8 @@ def rate(step: kernels.ladder.step.Step) -> str:
     try:
         return three_digits(timed(step, SIZE).tflops)
     except ValueError:
-        return f"{three_digits(experiments(SAME_SM)['24 alone'].at(step, SIZE).tflops)} (H100)"
+        alone = experiments(SAME_SM)[f"{step.number} alone"]
+        return f"{three_digits(alone.at(step, SIZE).tflops)} (H100)"
 
 
 def replaced(text: str, pattern: str, new: str) -> str:

@@ -120,7 +120,6 @@ class Source:
             lines["arguments"] = [" ".join(self.arguments)]
         if "workspace" in self.arguments:
             lines["workspace"] = [self.workspace.text]
-        if self.boxes:
             lines["tensor map"] = [box.text for box in self.boxes]
         return lines
 

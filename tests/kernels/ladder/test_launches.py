@@ -145,7 +145,7 @@ def test_lines_that_an_edit_keeps():
     one = several()
     kept = one.file.launch_lines()
     assert kept["launch"] == [launch.text for launch in one.file.launches]
-    assert set(kept) == {"launch", "arguments", "workspace"}
+    assert set(kept) == {"launch", "arguments", "workspace", "tensor map"}
     bare = "".join(line for line in one.source.splitlines(True) if not line.startswith("//"))
     assert one.edit(source=f"// Bare\n{bare}").file.launches == one.file.launches
     fewer = one.edit(source=f"// Bare\n{bare}", launch=kept["launch"][:2])
