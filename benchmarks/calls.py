@@ -88,6 +88,9 @@ def stubbed() -> Iterator[None]:
             "current": lambda: 0,
             "launcher": lambda: lambda *words: None,
             "stream": lambda: 0,
+            "driver_library": lambda: types.SimpleNamespace(
+                cuTensorMapEncodeTiled=lambda *words: 0
+            ),
             "load": lambda cubin, symbol: loaded,
             "empty": lambda shape, dtype=np.float32: made(shape),
             "allocate": lambda size: types.SimpleNamespace(ptr=0),

@@ -47,7 +47,7 @@ def test_what_is_refused_and_why():
         of: sorted({EVERY[label].number for label in EVERY if refusal(label, of)})
         for of in CAPABILITIES
     }
-    newer, hopper = [*range(16, 22), 23, 24], [21, 23, 24]
+    newer, hopper = [*range(16, 22), 23, 24, 25], [21, 23, 24, 25]
     small = [18, 20, *hopper]  # shared memory of a block, clusters, and 9.0a
     others = {"7.5": newer, "8.0": [18, *hopper], "9.0": [], "10.0": hopper}
     assert refused == others | dict.fromkeys(("8.6", "8.9", "12.0"), small)

@@ -1,4 +1,4 @@
-// Tensor maps: the copy engine puts tiles in the order that tensor cores read
+// Tensor maps: the copy engine orders tiles for tensor cores
 //
 // `pack` of step 24 wrote its parts as tiles, each in the order that wgmma reads. Here it writes
 // plain matrices, row by row, and the copy engine, TMA, makes tiles of them: a tensor map says
@@ -17,9 +17,7 @@
 // tensor map: map_a(at=0, shape=(2, M, max((K + 7) // 8 * 8, 8)), box=(2, BM // (1 + PING_PONG), SWIZZLE // 2), swizzle=SWIZZLE)
 // tensor map: map_b(at=4 * M * max((K + 7) // 8 * 8, 8), shape=(2, N, max((K + 7) // 8 * 8, 8)), box=(2 // CLUSTER, BN, SWIZZLE // 2), swizzle=SWIZZLE)
 // compute capability: 9.0a
-// variant: PING_PONG=1 STAGES=2
 // variant: CLUSTER=2
-// variant: TRANS_A=1 TRANS_B=1
 
 #ifndef BM
 #define BM 128
@@ -303,7 +301,7 @@ __device__ void bulk_store(void* to, const void* from, int bytes)
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
                  :: "l"(to), "r"(shared_address(from)), "r"(bytes) : "memory");
 }
-__device__ void bulk_stored()  // what the thread stores so has been read, and may be overwritten
+__device__ void bulk_stored()  // what the thread stores so has been read: it may be overwritten
 {
     asm volatile("cp.async.bulk.commit_group;\n\t"
                  "cp.async.bulk.wait_group.read 0;" ::: "memory");

@@ -61,6 +61,7 @@ def test_the_arithmetic_peak_is_that_of_fmas_or_of_the_products_of_parts():
         ("21_warpgroups", "wgmma BF16", 1 / 6),
         ("23_skinny", "wgmma BF16", 1 / 6),
         ("24_halves", "wgmma FP16", 1 / 3),
+        ("25_tensor_maps", "wgmma FP16", 1 / 3),
     ):
         peak = analysis.arithmetic_peak(kernels.step(label), results, mhz=1500)
         wanted = 2 * share * roofs[instruction] * sms * 1500 / 1e6
