@@ -41,7 +41,7 @@ def known(step: Compiled, product: Product, swapped: bool = False) -> Known:
     M, N, K, A, B, C, *_ = product
     extra = (0 if name == "workspace" else pitch(step, name, product) for name in step.arguments)
     extents = extent(A), extent(B), extent(C)
-    return Known(step, M, N, K, tuple(extra), extents, step.tensor_maps(M, N, K), swapped)
+    return Known(step, M, N, K, tuple(extra), extents, step._tensor_maps(M, N, K), swapped)
 
 
 def pitch(step: Declared, argument: str, product: Product) -> int:

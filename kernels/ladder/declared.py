@@ -155,7 +155,7 @@ class Declared:
         return int(self.file.workspace(self._values(M, N, K)))
 
     @remembered
-    def tensor_maps(self, M: int, N: int, K: int) -> tuple[Placed, ...]:
+    def _tensor_maps(self, M: int, N: int, K: int) -> tuple[Placed, ...]:
         """The tensor maps of a product."""
         return tuple(placed(box, self._values(M, N, K)) for box in self.file.boxes)
 

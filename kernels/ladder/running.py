@@ -65,7 +65,7 @@ def arguments(step: Compiled, product: Product) -> tuple[Any, ...]:
         room if name == "workspace" else np.int32(pitch(step, name, product))
         for name in step.arguments
     ]
-    for at, tile in step.tensor_maps(M, N, K):
+    for at, tile in step._tensor_maps(M, N, K):
         on_gpu = where != "interpreter"
         extra.append(encode(gpu.address(room) + at, tile) if on_gpu else Mapped(room, at, tile))
     if where == "interpreter":

@@ -279,6 +279,7 @@ def test_what_the_driver_is_asked(monkeypatch):
     driver = Driver(0)
     monkeypatch.setattr(gpu, "require", lambda: None)
     monkeypatch.setattr(ctypes, "CDLL", driver)
+    monkeypatch.setattr(tensor_map, "encode", tensor_map.encode.__wrapped__)  # which keeps nothing
     array = np.zeros((6, 10, 64), np.uint16)
     tensor = kernels.TensorMap(
         array, (2, 4, 32), dtype="bfloat16", swizzle=64, element_strides=(1, 2, 1), fill="nan",

@@ -208,7 +208,7 @@ def test_the_driver_is_asked_once_for_an_address(monkeypatch):
 
     monkeypatch.setattr(gpu, "require", lambda: None)
     monkeypatch.setattr(gpu, "driver_library", lambda: Driver())
-    tile = STEP.tensor_maps(128, 128, 64)[0][1]
+    tile = STEP._tensor_maps(128, 128, 64)[0][1]
     for start in (1 << 30, 1 << 31, 1 << 30):
         assert len(tensor_map.encode(start, tile)) == tensor_map.BYTES
     tensor_map.encode.cache_clear()
