@@ -369,7 +369,8 @@ def test_every_step_on_record_has_mutations():
     recorded = {label for path in paths for label in json.loads(path.read_text())}
     verdicts = {label: [] for label in recorded if " " not in label}
     for label, mutations in MUTATIONS.items():
-        verdicts[label.split()[0]] += [frozenset(verdict) for *_, verdict in mutations]
+        found = verdicts.setdefault(label.split()[0], [])
+        found += [frozenset(verdict) for *_, verdict in mutations]
     for id, found in verdicts.items():
         assert len(found) >= (3 if int(id[:2]) >= 5 else 1), id
         assert int(id[:2]) < 16 or len(set(found)) >= 3, id
