@@ -23,7 +23,6 @@ LEGEND = [
 ]
 MARGIN, GAP, TOP = 4, 26, 20
 COLUMNS = 16  # of wgmma's product that are drawn
-SIDE = 24  # for the lanes that give the addresses of rows
 LARGEST, MIDDLE = 18, 13  # pixels of an element
 LONGEST = 16  # along k, of what is drawn with its rows and columns in line
 LETTER = 6.2
@@ -46,34 +45,29 @@ class _Panel(NamedTuple):
 def fragment(instruction: str, by: str = "lane") -> Stepper:
     """The elements of an instruction's matrices, and the lanes and registers that hold them.
 
-    instruction: with its modifiers, as `analysis.fragments` takes it: mma.sync, ldmatrix, stmatrix
-    or wgmma.mma_async, of which it is the product. by: what it steps through, "lane" or
-    "register". Of wgmma's warpgroup the first warp is shown, whose 16 rows and their first 16
-    columns are drawn. Raises ValueError for other instructions and arguments.
+    instruction: with its modifiers, as `analysis.fragments` takes it: mma.sync, or
+    wgmma.mma_async, of which it is the product. by: what it steps through, "lane" or "register".
+    Of wgmma's warpgroup the first warp is shown, whose 16 rows and their first 16 columns are
+    drawn. Raises ValueError for other instructions and arguments.
     """
     if by not in HELD:
         raise ValueError(f'by must be "lane" or "register", not {by!r}')
     matrices = analysis.fragments(instruction)
-    eights = "D" not in matrices
-    panels, height = _eights(matrices) if eights else _product(matrices)
-    ground = _ground(panels) + (_addresses(panels) if eights else [])
+    if "D" not in matrices:
+        raise ValueError(f"{instruction} has no product: name an mma or a wgmma")
+    panels, height = _product(matrices)
+    ground = _ground(panels)
     registers = [(n, r) for n, panel in enumerate(panels) for r in range(len(panel.names))]
     frames, labels = [], []
     for step in range(LANES) if by == "lane" else lanes.chosen(None, len(registers)):
         if by == "lane":
             shown = [(n, r, np.array([step])) for n, r in registers]
-            held = _eights_of if eights else _held
-            labels.append(f"lane {step}: {held(panels, step)}")
+            labels.append(f"lane {step}: {_held(panels, step)}")
         else:
             shown = [(*registers[step], np.arange(LANES))]
             labels.append(_register(panels, *registers[step]))
-        outline = _given(panels, step) if eights and by == "lane" else ""
-        frames.append(_draw(panels, height, ground, shown, by, outline))
+        frames.append(_draw(panels, height, ground, shown, by))
     words = f"{_story(instruction, matrices)} Strong is what one {by} holds, {HELD[by]}."
-    if eights:
-        words += " The number beside a row is the lane that gives its address" + (
-            "; the row whose address this lane gives is outlined." if by == "lane" else "."
-        )
     return stepper(frames, labels, f"Fragments, step by step. {words}", words, f"{by}s")
 
 
@@ -81,23 +75,9 @@ def _story(instruction: str, matrices: dict[str, Fragment]) -> str:
     """The instruction and its matrices, in words."""
     name = " ".join(word for word in instruction.split(".") if word not in ("sync", "aligned"))
     sizes = {name: f"{each.shape[0]} x {each.shape[1]}" for name, each in matrices.items()}
-    if "D" not in matrices:
-        count = "one matrix" if len(matrices) == 1 else f"{len(matrices)} matrices"
-        return f"{name}: {count} of 8 x 8 halves."
     if "A" not in matrices:
         return f"{name}: the product D, {sizes['D']}, in 128 threads. Warp 0 is shown."
     return f"{name}: A is {sizes['A']}, B {sizes['B']}, C and D are {sizes['D']} and lie alike."
-
-
-def _eights(matrices: dict[str, Fragment]) -> tuple[list[_Panel], float]:
-    """Matrices 0 and 1 under one another, 2 and 3 to the right of them."""
-    cell = (svg.NARROW - 2 * MARGIN - 2 * SIDE - GAP) / 16
-    panels = []
-    for n, (name, of) in enumerate(matrices.items()):
-        corner = MARGIN + SIDE + (n // 2) * (8 * cell + GAP), TOP + (n % 2) * (8 * cell + GAP)
-        title = f"matrix {name}"
-        panels.append(_Panel(title, of, title, corner, cell, (of.register,)))
-    return panels, TOP + 8 * cell * min(len(matrices), 2) + GAP * (len(matrices) > 1)
 
 
 def _product(matrices: dict[str, Fragment]) -> tuple[list[_Panel], float]:
@@ -161,30 +141,7 @@ def _ground(panels: list[_Panel]) -> list[str]:
     return parts
 
 
-def _addresses(panels: list[_Panel]) -> list[str]:
-    """Beside each row of a matrix the lane that gives its address, outwards."""
-    parts = []
-    for n, panel in enumerate(panels):
-        (x, y), cell = panel.corner, panel.cell
-        x += 8 * cell + SIDE - 6 if n > 1 else -6
-        parts += [
-            svg.text(x, y + cell * (row + 0.5) + 4, 8 * n + row, font_size=11, text_anchor="end")
-            for row in range(8)
-        ]
-    return parts
-
-
-def _given(panels: list[_Panel], lane: int) -> str:
-    """The row whose address a lane gives, outlined; of ldmatrix.x1 and .x2, some give none."""
-    n, row = divmod(lane, 8)
-    x, y = panels[min(n, len(panels) - 1)].corner
-    cell = panels[n].cell if n < len(panels) else 0
-    return svg.outline(svg.boxes([(x, y + cell * row, 8 * cell, cell)]), stroke_width=2)
-
-
-def _draw(
-    panels: list[_Panel], height: float, ground: list[str], shown: _Shown, by: str, outline: str
-) -> str:
+def _draw(panels: list[_Panel], height: float, ground: list[str], shown: _Shown, by: str) -> str:
     """One frame; shown: what is strong."""
     strong: dict[str, list[_Box]] = {colour: [] for colour in COLOURS}
     names = []
@@ -205,7 +162,6 @@ def _draw(
         *ground,
         *paths,
         svg.texts(names, font_size=10.5, text_anchor="middle"),
-        outline,
         svg.text(MARGIN, height + 22, "lanes"),
         svg.legend(MARGIN + 46, height + 22, LEGEND),
     )
@@ -222,13 +178,6 @@ def _held(panels: list[_Panel], lane: int) -> str:
 def _places(row: np.ndarray, column: np.ndarray) -> str:
     """Rows and columns in words: "rows 1 and 9, columns 2 and 3"."""
     return f"{_listed('row', row)}, {_listed('column', column)}"
-
-
-def _eights_of(panels: list[_Panel], lane: int) -> str:
-    """The same for matrices that all lie alike, and whose row's address the lane gives."""
-    words = _places(*(x[0, lane] for x in panels[0].of[1:]))
-    n, given = divmod(lane, 8)
-    return words + (f"; gives row {given} of {panels[n].name}" if n < len(panels) else "")
 
 
 def _listed(what: str, values: np.ndarray) -> str:

@@ -11,7 +11,7 @@ BF16 = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
 TF32 = "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
 S8 = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16"
-LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4{}.shared.b16"
+LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
 COLOURS = [PALETTE[name] for name in ("blue", "vermilion", "green", "purple")]
 
 
@@ -100,40 +100,6 @@ def test_lanes_of_a_register_of_mma():
         }
 
 
-@pytest.mark.parametrize("trans", ["", ".trans"])
-def test_elements_and_addresses_of_ldmatrix(trans):
-    steps = fragment(LDMATRIX.format(trans))
-    places = corners(steps.frames[0])
-    assert list(places) == [f"matrix {n}" for n in range(4)]
-    for lane in 0, 9, 30:
-        frame = steps.frames[lane]
-        boxes = strong(frame)[lane // 8]
-        assert len(boxes) == 4
-        own = {(lane // 4, lane % 4 * 2 + n) for n in (0, 1)}
-        own = {place[::-1] for place in own} if trans else own
-        for (x, y, cell), box in zip(places.values(), boxes):
-            assert cells([box], (x, y, cell)) == own
-        (outline,) = elements(frame, "path", **{"stroke-width": "2"})
-        x, y, cell = places[f"matrix {lane // 8}"]
-        (box,) = rectangles(outline)
-        row = y + cell * (lane % 8)
-        assert box == pytest.approx((x, row, 8 * cell, cell), abs=0.1)
-        assert steps.labels[lane].endswith(f"gives row {lane % 8} of matrix {lane // 8}")
-    beside = {words: at for at, words in texts(steps.frames[0]).items() if words.isdigit()}
-    assert set(beside) == set(map(str, range(32)))
-    for lane in range(32):
-        x, y, cell = places[f"matrix {lane // 8}"]
-        assert beside[str(lane)][1] == pytest.approx(y + cell * (lane % 8 + 0.5) + 4, abs=0.1)
-        assert beside[str(lane)][0] > x + 8 * cell if lane >= 16 else beside[str(lane)][0] < x
-
-
-def test_fewer_matrices_have_fewer_addresses():
-    steps = fragment("ldmatrix.sync.aligned.m8n8.x1.shared.b16")
-    assert "gives" in steps.labels[7] and "gives" not in steps.labels[8]
-    wide = [rectangles(elements(f, "path", **{"stroke-width": "2"})[0])[0][2] for f in steps.frames]
-    assert all(wide[:8]) and not any(wide[8:])
-
-
 def test_the_first_warp_of_a_warpgroup():
     steps = fragment(WGMMA, "register")
     ((title, place),) = corners(steps.frames[0]).items()
@@ -151,5 +117,7 @@ def test_the_first_warp_of_a_warpgroup():
 def test_what_cannot_be_drawn():
     with pytest.raises(ValueError, match="there are no fragments of 'fma.rn.f32'"):
         fragment("fma.rn.f32")
+    with pytest.raises(ValueError, match=f"{LDMATRIX} has no product: name an mma or a wgmma"):
+        fragment(LDMATRIX)
     with pytest.raises(ValueError, match='by must be "lane" or "register", not \'warp\''):
         fragment(BF16, "warp")

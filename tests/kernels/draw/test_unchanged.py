@@ -331,7 +331,6 @@ PICTURES |= {
     "fragment, registers": lambda: draw.fragment(
         f"{MMA}.m16n8k32.row.col.s32.s8.s8.s32", "register"
     ),
-    "fragment, ldmatrix": lambda: draw.fragment("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"),
     "core matrices": lambda: draw.core_matrices(Descriptor(1024, 2048, 128), 64),
     "fragment, wgmma": lambda: draw.fragment(
         "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"
