@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 FLOAT32_ROUNDOFF = 2.0**-24
+Matrix = np.ndarray
 
 
 class CheckError(AssertionError):
@@ -54,12 +55,8 @@ def inputs(M: int, N: int, K: int, seed: int = 0) -> tuple[np.ndarray, np.ndarra
 
 
 def gemm64(
-    A: np.ndarray,
-    B: np.ndarray,
-    C: np.ndarray | None = None,
-    alpha: float = 1,
-    beta: float = 0,
-) -> np.ndarray:
+    A: Matrix, B: Matrix, C: Matrix | None = None, alpha: float = 1, beta: float = 0
+) -> Matrix:
     """alpha A B + beta C in float64, from float32 matrices, shape (M, N).
 
     alpha and beta are rounded to float32 first, as a kernel gets them. As in BLAS, A and B are
@@ -76,23 +73,14 @@ def gamma(n: int, u: float = FLOAT32_ROUNDOFF) -> float:
 
 
 def error_bound(
-    A: np.ndarray,
-    B: np.ndarray,
-    C: np.ndarray | None = None,
-    alpha: float = 1,
-    beta: float = 0,
-) -> np.ndarray:
+    A: Matrix, B: Matrix, C: Matrix | None = None, alpha: float = 1, beta: float = 0
+) -> Matrix:
     """The largest error each element may have: float64, shape (M, N)."""
     return gamma(A.shape[1] + 2) * _combine(A, B, C, alpha, beta, np.abs)
 
 
 def compare(
-    C: np.ndarray,
-    A: np.ndarray,
-    B: np.ndarray,
-    C0: np.ndarray | None = None,
-    alpha: float = 1,
-    beta: float = 0,
+    C: Matrix, A: Matrix, B: Matrix, C0: Matrix | None = None, alpha: float = 1, beta: float = 0
 ) -> Comparison:
     """Compare `C` with alpha A B + beta C0. A NaN on either side is always outside the bound."""
     expected = gemm64(A, B, C0, alpha, beta)
@@ -119,12 +107,7 @@ def compare(
 
 
 def assert_close(
-    C: np.ndarray,
-    A: np.ndarray,
-    B: np.ndarray,
-    C0: np.ndarray | None = None,
-    alpha: float = 1,
-    beta: float = 0,
+    C: Matrix, A: Matrix, B: Matrix, C0: Matrix | None = None, alpha: float = 1, beta: float = 0
 ) -> Comparison:
     """`compare`, raising CheckError when an element is outside the bound."""
     result = compare(C, A, B, C0, alpha, beta)
@@ -138,13 +121,8 @@ def assert_close(
 
 
 def _combine(
-    A: np.ndarray,
-    B: np.ndarray,
-    C: np.ndarray | None,
-    alpha: float,
-    beta: float,
-    part: Callable[[Any], Any],
-) -> np.ndarray:
+    A: Matrix, B: Matrix, C: Matrix | None, alpha: float, beta: float, part: Callable[[Any], Any]
+) -> Matrix:
     """part(alpha) part(A) part(B) + part(beta) part(C) in float64; unused matrices are not read."""
     alpha, beta = float(np.float32(alpha)), float(np.float32(beta))
     result = np.zeros((A.shape[0], B.shape[1]))
