@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,26 +22,21 @@ COLOURS = [PALETTE[name] for name in ("blue", "vermilion", "green")]
 Part = tuple["slice[int, int, None]", "slice[int, int, None]"]  # rows and columns
 
 
-def nesting(of: Any, block: Sequence[int] | None = None, thread: int = 0) -> Figure:
+def nesting(step: Step) -> Figure:
     """C, a block's part of it, a warp's part of that and a thread's, as four pictures in a chain.
 
-    of: a `kernels.trace.Trace`, or a Step, which is traced with a few tiles. block: x first, None
-    for the first that the trace kept. What is marked in one picture is the next one, from its
-    first to its last row and column. Everything is drawn from the addresses of the stores of C.
-    Raises ValueError if the block was not kept or the thread stores nothing there.
+    The step is traced with a few tiles; shown are block (0, 0), its warp 0 and that warp's thread
+    0. What is marked in one picture is the next one, from its first to its last row and column.
+    Everything is drawn from the addresses of the stores of C.
     """
-    warp, lane = divmod(thread, LANES)
-    trace = _traced(of) if isinstance(of, Step) else of
-    number = lanes.of_block(trace, block).block
-    blocks = sorted({access.block for access in trace.accesses})
-    block_of, warp_of, lane_of = _owners(trace, blocks)
-    marks = [block_of == blocks.index(number)]
-    marks.append(marks[0] & (warp_of == warp))
-    marks.append(marks[1] & (lane_of == lane))
-    names = [f"block {number[:2]}", f"warp {warp}", f"thread {thread}"]
-    for mark, name in zip(marks, names):
-        if not mark.any():
-            raise ValueError(f"{name} stores nothing of C in block {number[:2]}")
+    M, N, K = small_shape(step)
+    across, down = step.grid(M, N)
+    blocks = [(x, y, 0) for y in range(down) for x in range(across)]
+    block_of, warp_of, lane_of = _owners(step.trace(M, N, K, keep=blocks), blocks)
+    marks = [block_of == 0]
+    marks.append(marks[0] & (warp_of == 0))
+    marks.append(marks[1] & (lane_of == 0))
+    names = ["block (0, 0)", "warp 0", "thread 0"]
     every = np.ones_like(marks[0])
     codes = [  # what lines part in each picture: blocks, warps, threads, elements
         block_of,
@@ -64,8 +58,7 @@ def nesting(of: Any, block: Sequence[int] | None = None, thread: int = 0) -> Fig
     height = max(panel.bottom for panel in panels[2:]) + TITLE
     sizes = [_size(mark) for mark in marks]
     words = (
-        f"{names[0].capitalize()} stores {sizes[0]} of C, warp {warp} of it {sizes[1]}, thread "
-        f"{thread} of that {sizes[2]}"
+        f"Block (0, 0) stores {sizes[0]} of C, warp 0 of it {sizes[1]}, thread 0 of that {sizes[2]}"
     )
     return Figure(
         svg.narrow(height, *parts),
@@ -75,14 +68,7 @@ def nesting(of: Any, block: Sequence[int] | None = None, thread: int = 0) -> Fig
     )
 
 
-def _traced(step: Step) -> Trace:
-    """With all its blocks kept."""
-    M, N, K = small_shape(step)
-    across, down = step.grid(M, N)
-    return step.trace(M, N, K, keep=[(x, y) for y in range(down) for x in range(across)])
-
-
-def _owners(trace: Trace, blocks: list[tuple[int, ...]]) -> np.ndarray:
+def _owners(trace: Trace, blocks: list[tuple[int, int, int]]) -> np.ndarray:
     """Who stores each element of C: the number of the block in `blocks`, the warp, and the lane in
     it, as three arrays; NOBODY where nothing was kept."""
     owners = np.full((3, *trace.shapes["C"]), NOBODY)

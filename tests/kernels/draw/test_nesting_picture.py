@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from drawn import LANE, access, elements, rectangles, texts, trace
+from drawn import elements, rectangles, texts
 
 import kernels
 from kernels.draw import nesting
@@ -60,20 +60,3 @@ def test_each_picture_marks_the_next(number):
         f"3. warp 0: {WM} x {WN}",
         f"4. thread 0: {TM} x {TN}",
     ]
-
-
-def test_a_thread_with_elements_here_and_there():
-    made = [access(4 * (64 * row + 2 * LANE), 4, "C", "store", 0, "global") for row in (1, 5)]
-    figure = nesting(trace(*made, C=(8, 64)), thread=2)
-    C, block, warp, one = marked(figure, [(8, 64), (5, 63), (5, 63), (5, 1)])
-    assert len(C) == len(block) == 64
-    assert warp == [(0, 4, 1, 1), (4, 4, 1, 1)] and one == [(0, 0, 1, 1), (4, 0, 1, 1)]
-    assert "warp 0 of it 2 x 32, thread 2 of that 2 x 1" in figure.caption
-
-
-def test_who_stores_nothing_is_refused():
-    traced = kernels.step(2).trace(64, 64, 8)
-    with pytest.raises(ValueError, match="no access of block"):
-        nesting(traced, (1, 0))
-    with pytest.raises(ValueError, match="warp 40 stores nothing of C"):
-        nesting(traced, thread=32 * 40)
