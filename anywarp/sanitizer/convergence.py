@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..analysis.warps import LANES, Ints, Mask, whole_mask
@@ -47,10 +49,8 @@ class Convergence:
             missing &= passed(self.facts, event.instruction)[self.at]
         if missing.any():
             b, t = np.argwhere(missing)[0]
-            text = (
-                f"{mask[b].sum()} of {self.threads} threads of the block wait at the barrier, "
-                "{them} among the others has passed it by and exited"
-            )
+            text = f"{mask[b].sum()} of {self.threads} threads of the block wait at the barrier, "
+            text += "{them} among the others has passed it by and exited"
             first, count = int(np.argmax(mask[b])), missing.any(1).sum()
             self._astray(event.instruction, b, (first, t), text, count)
         if len(event.waited) > 1:
@@ -59,10 +59,8 @@ class Convergence:
             for b in blocks[:1]:
                 here, there = np.flatnonzero(counts[:, b])[:2]
                 (instruction, those), (other, others) = event.waited[here], event.waited[there]
-                text = (
-                    f"{those[b].sum()} of {self.threads} threads of the block wait here, {{them}} "
-                    f"among the others at {place(other)}"
-                )
+                text = f"{those[b].sum()} of {self.threads} threads of the block wait here, "
+                text += f"{{them}} among the others at {place(other)}"
                 first, second = int(np.argmax(those[b])), int(np.argmax(others[b]))
                 self._astray(instruction, b, (first, second), text, blocks.size, other)
 
@@ -97,15 +95,10 @@ class Convergence:
             self._astray(event.instruction, b, (waiting, t), text, missing.sum())
 
     def _astray(
-        self,
-        i: Instruction,
-        b: int,
-        two: tuple[int, int],
-        sentence: str,
-        count: int,
-        other: Instruction | None = None,
+        self, i: Instruction, b: int, two: Any, sentence: str, count: int, other: Any = None
     ) -> None:
-        """A finding about two threads of the block `b`, of which the second does not come."""
+        """A finding about two threads of the block `b`, of which the second does not come here,
+        but maybe to another instruction."""
         thread, them = (self.words.thread(self.blocks[b], t) for t in two)
         sites = i, thread, None, other, None if them == thread else them
         self.findings.report("barrier", sentence.format(them=them), *sites, count=count)

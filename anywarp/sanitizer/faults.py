@@ -121,11 +121,10 @@ class Checker(Asynchronous):
             grid = int(np.prod(self.launch.grid))
             self.meetings = Meetings(self.order, blocks, self.together, grid)
             self.visits = Visits((len(blocks), self.records.padded), self.together)
-        for space, rows, group, flights in (
-            ("shared", len(blocks), LANES, self.copies),
-            ("local", len(blocks) * self.threads, 0, False),
-        ):
-            self.shadows[space] = self.shadow(space, rows, group, flights)
+        count = len(blocks)
+        self.shadows["shared"] = self.shadow("shared", count, LANES, self.copies)
+        self.shadows["local"] = self.shadow("local", count * self.threads, 0, False)
+        for space in ("shared", "local"):
             # what is reserved, cooperative groups read before they write it; arguments are passed
             there = self.launch.allocations["arguments"]
             homes = (a for a in self.launch.allocations[space] if a.name != RESERVED)

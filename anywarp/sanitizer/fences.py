@@ -97,23 +97,20 @@ class Fences:
                 continue
             row_of, who = self.order.tells(kind, block, thread), (block, thread, cell, may)
             what = kind, space, who, reads, event.kind == "store", row_of, stamp
-            self.pending.append((what, self._chunk()))
+            self.pending.append((what, (self.blocks, self.foreign, self.heard)))
         if len(self.pending) > PENDING:
             self._settle()
         if words & ACQUIRES and event.kind != "store":
             self._rely(zip(block.tolist(), thread.tolist()), scope)
 
-    def _chunk(self) -> Any:
-        return self.blocks, self.foreign, self.heard
-
     def _settle(self) -> None:
-        """What has been put off. Many a kernel is over before anybody relies on it."""
-        self.pending.append((None, self._chunk()))
-        for what, chunk in self.pending:
-            self.blocks, self.foreign, self.heard = chunk
-            if what:
+        """What has been put off, if some of it, and then the last, is of this chunk. Many a kernel
+        is over before anybody relies on it."""
+        if self.pending and self.pending[-1][1][2] is self.heard:
+            for what, chunk in self.pending:
+                self.blocks, self.foreign, self.heard = chunk
                 self._met(*what)
-        self.pending = []
+            self.pending = []
 
     def _met(
         self, kind: str, space: str, who: Any, reads: bool, stores: bool, row_of: Any, stamp: int
@@ -150,8 +147,7 @@ class Fences:
             self.foreign.pop((b, t), None)
 
     def _hearing(self) -> Iterable[Thread]:
-        if self.pending and self.pending[-1][1][2] is self.heard:
-            self._settle()
+        self._settle()
         return dict.fromkeys([*((b, t) for b, t, _ in self.heard), *self.foreign])
 
     # -- memory barriers of other blocks ------------------------------------------------------
@@ -273,8 +269,7 @@ class Fences:
 
     def _rely(self, threads: Iterable[Thread], scope: Collection[str]) -> None:
         """What threads have read they may now rely on."""
-        if self.pending and self.pending[-1][1][2] is self.heard:
-            self._settle()
+        self._settle()
         every = [(b, t, kind) for b, t in (threads if self.heard else ()) for kind in scope]
         self._learn([(*key[:2], self.heard.pop(key)) for key in every if key in self.heard])
 

@@ -61,24 +61,13 @@ class Findings:
         seen = self.kept.get(key)
         self.kept[key] = replace(seen, count=seen.count + finding.count) if seen else finding
 
-    def report(
-        self,
-        kind: str,
-        message: str,
-        instruction: Instruction,
-        thread: str,
-        address: str | None = None,
-        other: Instruction | None = None,
-        other_thread: str | None = None,
-        count: int = 1,
-        what: str = "",
-    ) -> None:
-        """Add what shows at an instruction; `other` is the one before it, where two are involved,
-        `what` as for `add`."""
-        here, there = place(instruction), place(other) if other else None
-        self.add(
-            Finding(kind, message, here, thread, address, there, other_thread, int(count)), what
-        )
+    def report(self, kind: str, text: str, *sites: Any, count: int = 1, what: str = "") -> None:
+        """Add what shows at an instruction. sites: it, its thread, the address and, where two are
+        involved, the instruction before it and its thread, as far as there are any. `what` as for
+        `add`."""
+        i, thread, address, other, them = (*sites, None, None, None)[:5]
+        there = place(other) if other else None
+        self.add(Finding(kind, text, place(i), thread, address, there, them, int(count)), what)
 
     def __bool__(self) -> bool:
         return bool(self.kept)

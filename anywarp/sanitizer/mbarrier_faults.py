@@ -121,10 +121,8 @@ class MemoryBarriers:
             came = meetings.has_come(event.block, event.thread, owner)
             fenced = self.fenced[row, slot]
             late &= (fenced == 0) | (fenced > came)
-        sentence = (
-            "{thread} uses {address}, which {owner} initialises at {there}, with no barrier in "
-            "between"
-        )
+        sentence = "{thread} uses {address}, which {owner} initialises at {there}, with no barrier "
+        sentence += "in between"
         self.say(late, (event.block, event.thread, row, slot), sentence, event.instruction)
 
     def check_report(self, flight: Flight, numbers: Ints, row: Ints, slot: Ints) -> None:
@@ -135,11 +133,9 @@ class MemoryBarriers:
         shown = (fenced > 0) & (fenced < flight.stamp) | (flight.base[numbers] >= init)
         if self.ear.meetings is not None:
             shown |= self.ear.meetings.known(*issuer, row, self.owner[row, slot]) >= init
-        sentence = (
-            "a copy that {thread} starts reports to {address}, which {owner} initialises at "
-            "{there}, with neither fence.mbarrier_init nor fence.proxy.async nor a barrier of the "
-            "block or the cluster in between"
-        )
+        sentence = "a copy that {thread} starts reports to {address}, which {owner} initialises at "
+        sentence += "{there}, with neither fence.mbarrier_init nor fence.proxy.async nor a barrier "
+        sentence += "of the block or the cluster in between"
         self.say(~shown & (init > 0), (*issuer, row, slot), sentence, flight.instruction)
         over = self.phase[row, slot] > flight.stamp
         text = f"a phase of {{address}} was over before the copy at {place(flight.instruction)} "

@@ -163,10 +163,8 @@ class Overlaps(Waits):
         row, column = np.divmod(lanes.shadow.barrier[lanes.cell[at]], BARRIERS)
         at = at[self.unknown(lanes, at, row, column, record[at])]
         late[at] = True
-        which = (
-            "which a copy that {them} issued at {there} has filled, and nothing orders this after "
-            "a wait for that copy"
-        )
+        which = "which a copy that {them} issued at {there} has filled, and nothing orders this "
+        which += "after a wait for that copy"
         self.tell(lanes, at, record[at], "asynchronous copy", which, self.both_add)
         return late
 
@@ -209,13 +207,10 @@ class Overlaps(Waits):
             record = table[lanes.cell]
             at = np.flatnonzero((record > 0) & ~skip & ~busy)
             group = self.records.thread(record[at]) % self.records.padded // WARPGROUP
-            row = lanes.row[at]
-            at = at[self.unknown(lanes, at, row, BARRIERS + group, record[at])]
+            at = at[self.unknown(lanes, at, lanes.row[at], BARRIERS + group, record[at])]
             busy[at] = True
-            which = (
-                "which the warpgroup of {them} multiplies with at {there}, and nothing orders "
-                "this after its wgmma.wait_group"
-            )
+            which = "which the warpgroup of {them} multiplies with at {there}, and nothing orders "
+            which += "this after its wgmma.wait_group"
             self.tell(lanes, at, record[at], "race", which)
         return busy
 
@@ -229,9 +224,7 @@ class Overlaps(Waits):
             other = other % self.records.padded
             known = self.order.knows_fenced("async", lanes.block[at], lanes.thread[at], other)
             at = at[own & (stamp > known)]
-            which = (
-                "which {them} writes at {there} with no fence.proxy.async before the barrier in "
-                "between"
-            )
+            which = "which {them} writes at {there} with no fence.proxy.async before the barrier "
+            which += "in between"
             by_copy = lambda _, record: self.holder(record)[1].opcode == "cp"  # made the record
             self.tell(lanes, at, record[at], "race", which, by_copy)

@@ -137,16 +137,10 @@ class Strays:
         """wgmma, likewise; of its tiles in shared memory, these are the cells."""
         if not self.lanes and shadow.filled[cells].all():
             return
-        i, (tiles, adds), shape = (
-            event.instruction,
-            event.product,
-            (len(event.blocks), event.threads),
-        )
+        i, (tiles, adds) = event.instruction, event.product
+        shape, count = (len(event.blocks), event.threads), len(adds)
         self._follow(i)
-        lines = {
-            "A": np.zeros((len(adds), 64), np.int64),
-            "B": np.zeros((len(adds), 256), np.int64),
-        }
+        lines = {"A": np.zeros((count, 64), np.int64), "B": np.zeros((count, 256), np.int64)}
         for tile in tiles:
             for n, descriptor in enumerate(tile.descriptors):
                 address, groups = tile_addresses(descriptor, *tile.shape), tile.which == n
@@ -158,9 +152,8 @@ class Strays:
                 lines[tile.name][groups, : len(address)] = np.where(there, told, 0).max(-1)
         thread = np.arange(128)
         where = event.block[:, None], event.thread[:, None] + thread
-        held: Any = lambda x: np.broadcast_to(either(self._any(i, isa.registers_in(x)), 0), shape)[
-            where
-        ]
+        stray_of: Any = lambda x: either(self._any(i, isa.registers_in(x)), 0)
+        held: Any = lambda x: np.broadcast_to(stray_of(x), shape)[where]
         for n, factor in enumerate(i.operands[1].elements if len(tiles) == 1 else ()):
             row: Any = np.s_[:, thread // 32 * 16 + thread % 32 // 4 + n % 2 * 8]
             np.maximum.at(lines["A"], row, held(factor))

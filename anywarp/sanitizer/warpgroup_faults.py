@@ -187,14 +187,13 @@ class Registers:
         """Threads touch a register of a product that is under way."""
         text = (
             f"{verb} {name}, a register of the wgmma at {{there}}, before it has waited for that "
-            "with wgmma.wait_group"
         )
-        self.report(busy, i, product.instruction, text)
+        self.report(busy, i, product.instruction, text + "with wgmma.wait_group")
 
     def report(self, mask: Mask, i: Instruction, other: Instruction | None, sentence: str) -> None:
         """A finding about the threads of the mask; `sentence` follows the name of the first."""
         b, t = np.argwhere(mask)[0]
         thread = self.ear.thread(b, t)
         text = f"{thread} {sentence.format(there=other and place(other))}"
-        kind, count = "tensor core registers", mask.sum()
-        self.ear.findings.report(kind, text, i, thread, other=other, count=count)
+        sites = i, thread, None, other
+        self.ear.findings.report("tensor core registers", text, *sites, count=mask.sum())
