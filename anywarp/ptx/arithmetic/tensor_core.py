@@ -55,18 +55,10 @@ class Rule(NamedTuple):
     half: bool = False  # the sums are float16
 
 
-RULES = {
-    "f16": Rule("f16", 16),
-    "f16.f16": Rule("f16", 16, half=True),
-    "bf16": Rule("bf16", 16),
-    "tf32": Rule("tf32", 8),
-}
-INTEGERS = {
-    "s8": (np.int8, np.int8),
-    "u8": (np.uint8, np.uint8),
-    "s8.u8": (np.int8, np.uint8),
-    "u8.s8": (np.uint8, np.int8),
-}
+RULES = {"f16": Rule("f16", 16), "f16.f16": Rule("f16", 16, half=True)}
+RULES |= {"bf16": Rule("bf16", 16), "tf32": Rule("tf32", 8)}
+BYTES = {"s8": np.int8, "u8": np.uint8}
+OF_BYTES = {a if a == b else f"{a}.{b}": (a, b) for a in BYTES for b in BYTES}  # of a and of b
 LEAST = {"f16": -14, "bf16": -126, "tf32": -126, "f32": -126}  # exponent of a normal number
 BIAS = 1023  # of the exponents of float64
 NEARLY_ALL = 0.75  # of a product: where more of it is not zeros, it is computed whole
@@ -110,7 +102,7 @@ def tensor_core(a: Array, b: Array, c: Array, kind: str, satfinite: bool = False
     a, b, c = np.asarray(a), np.asarray(b), np.asarray(c)
     if a.shape[-1] != b.shape[-2] or c.shape[-2:] != (a.shape[-2], b.shape[-1]):
         raise ValueError(f"a {a.shape}, b {b.shape} and c {c.shape} are not (M, K), (K, N), (M, N)")
-    if kind in INTEGERS:
+    if kind in OF_BYTES:
         return integers(a, b, c, kind, satfinite)
     if satfinite or kind not in (*RULES, "f64", "fp8"):
         raise ValueError(f"kind {kind!r}, satfinite={satfinite}: there is no such product")
@@ -139,7 +131,8 @@ def check_type(name: str, x: Array, dtype: DType) -> None:
 
 def integers(a: Array, b: Array, c: Array, kind: str, satfinite: bool) -> Any:
     """Products of bytes, summed exactly, then brought into the range of int32."""
-    for name, x, dtype in zip("abc", (a, b, c), (*INTEGERS[kind], np.int32)):
+    types = (*map(BYTES.get, OF_BYTES[kind]), np.int32)
+    for name, x, dtype in zip("abc", (a, b, c), types):
         check_type(name, x, dtype)
     # float64 holds every sum of up to 2**37 products
     total = (a.astype(np.float64) @ b.astype(np.float64)).astype(np.int64) + c

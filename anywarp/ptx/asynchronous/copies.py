@@ -93,7 +93,7 @@ def async_copy(i: Instruction, at: Site) -> Execute:
             state.require(whole <= width, mask, i, why)
         home, shared = state.spaces["global"], state.spaces["shared"]
         words = fetched(i, state, mask, home, source, count, width)
-        active = state.full(reach(i, state, "store", shared, target, mask, width))
+        active = state.full(reach(i, state, "store", (shared, target, mask), width))
 
         def land(done: Array) -> None:
             shared.store(target, None if done.all() else done, words, 4)
@@ -109,14 +109,14 @@ def fetched(
 ) -> list[Any]:
     """The words of a copy of `width` bytes, of which the first `count` come from the source."""
     if count.min() == width:
-        reading = reach(i, state, "load", home, source, mask, width)
+        reading = reach(i, state, "load", (home, source, mask), width)
         words = home.load(source, None, 4, width // 4)
         return words if reading is mask else [np.where(reading, x, np.uint32(0)) for x in words]
     reading = state.full(mask) & (count > 0)
     whole = np.broadcast_to(count, state.shape)
     for n in sorted(set(whole[reading].tolist())):
         these = reading & (whole == n)
-        reading &= ~these | reach(i, state, "load", home, source, these, n, width)
+        reading &= ~these | reach(i, state, "load", (home, source, these), n, width)
     words = [np.where(reading, x, np.uint32(0)) for x in home.load(source, None, 4, width // 4)]
     if ((count == 0) | (count == width)).all():
         return words

@@ -267,9 +267,8 @@ def replace(i: Instruction, at: Site) -> Execute:
     def execute(state: State, mask: Mask) -> None:
         values = [read(state.registers) + more]
         whole = address_of(state.registers) + start
-        for home, address, part in access.spaces_of(space, whole, mask, state):
-            part = access.reach(i, state, "store", home, address, part, size, values=values)
-            access.put(state, home, address, part, values, size)
+        for part in access.spaces_of(space, whole, mask, state):
+            access.write(i, state, part, values, size)
 
     return execute
 
@@ -286,11 +285,10 @@ def publish(i: Instruction, at: Site) -> Execute:
         state.require(whole, mask, i, f"{i.opcode} needs all {LANES} lanes of a warp")
         lane = np.arange(state.shape[1])[None] % LANES * 4
         source, target = (find(state.registers) + lane for find in (source_of, target_of))
-        shared, home = state.spaces["shared"], state.spaces["global"]
-        part = access.reach(i, state, "load", shared, source, mask, 4)
+        shared = state.spaces["shared"]
+        part = access.reach(i, state, "load", (shared, source, mask), 4)
         values = shared.load(source, None, 4, 1)
-        part = access.reach(i, state, "store", home, target, part, 4, values=values)
-        access.put(state, home, target, part, values, 4)
+        access.write(i, state, (state.spaces["global"], target, part), values, 4)
         state.tell(Fenced, i, mask)
 
     return execute

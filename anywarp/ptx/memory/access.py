@@ -56,7 +56,10 @@ def param_space(space: str, operand: Operand, at: Site) -> str:
     return "arguments" if of_call or at.function.name in at.linked.callees else "param"
 
 
-def spaces_of(space: str, address: Array, mask: Mask, state: State) -> Iterator[Any]:
+Part = tuple[allocations.Space, Array, Mask]  # an address in it, and who reaches it
+
+
+def spaces_of(space: str, address: Array, mask: Mask, state: State) -> Iterator[Part]:
     """Yield (space, address in it, mask or None). A generic address says by its window where
     it is, and one of a cluster's shared memory by its rank."""
     if space == "shared::cluster":
@@ -85,20 +88,12 @@ def spaces_of(space: str, address: Array, mask: Mask, state: State) -> Iterator[
 
 
 def reach(
-    i: Instruction,
-    state: State,
-    kind: str,
-    space: allocations.Space,
-    address: Array,
-    mask: Mask,
-    width: int,
-    align: int | None = None,
-    values: Sequence[Array] | None = None,
+    i: Instruction, state: State, kind: str, at: Part, width: int, align: int = 0, values: Any = ()
 ) -> Any:
     """Check an access (aligned to its width unless told otherwise) and tell the sink of it.
 
     Returns the mask of the threads that may go on with it: all, unless the run is tolerant."""
-    align = align or width
+    (space, address, mask), align = at, align or width
     wrong = space.check(address, mask, width, align, kind == "load")
     gone = clusters.exited(state, space, mask)
     if wrong is not None or gone is not None:
@@ -117,19 +112,17 @@ def reach(
         space.check_writeable(address, mask, i, state.describe_thread)
     if state.sink is not None:
         full = None if mask is None else state.full(mask)
-        state.tell(Access, i, kind, space.name, width, address, full, values, space.owner)
+        state.tell(Access, i, kind, space.name, width, address, full, values or None, space.owner)
     return mask
 
 
-def put(
-    state: State,
-    home: allocations.Space,
-    address: Array,
-    mask: Mask,
-    values: Sequence[Array],
-    size: int,
+def write(
+    i: Instruction, state: State, at: Part, values: Sequence[Array], size: int, align: int = 0
 ) -> None:
-    """Store the values, elements of `size` bytes; a careful run only what changes something."""
+    """`reach`, and store the values, elements of `size` bytes; a careful run only what changes
+    something."""
+    home, address, _ = at
+    mask = reach(i, state, "store", at, size * len(values), align, values)
     if not state.careful or home.would_change(address, mask, values, size):
         state.changed = True
         home.store(address, mask, values, size)
@@ -194,7 +187,7 @@ def load(i: Instruction, at: Site) -> Execute:
         if polls:
             state.poll(at.following, i, mask, awaited(state, space, whole, mask, size))
         for home, address, part in spaces_of(space, whole, mask, state):
-            part = reach(i, state, "load", home, address, part, size * lanes)
+            part = reach(i, state, "load", (home, address, part), size * lanes)
             # what the others find is not written to their registers
             for write, value in zip(writers, home.load(address, None, size, lanes)):
                 write(state.registers, value.view(dtype), part)
@@ -215,9 +208,8 @@ def store(i: Instruction, at: Site) -> Execute:
     def execute(state: State, mask: Mask) -> None:
         values = [read(state.registers).view(unsigned) for read in readers]
         whole = address_of(state.registers)
-        for home, address, part in spaces_of(space, whole, mask, state):
-            part = reach(i, state, "store", home, address, part, size * lanes, values=values)
-            put(state, home, address, part, values, size)
+        for part in spaces_of(space, whole, mask, state):
+            write(i, state, part, values, size)
 
     return execute
 
@@ -246,7 +238,7 @@ def atomic(i: Instruction, at: Site) -> Execute:
     def execute(state: State, mask: Mask) -> None:
         whole = address_of(state.registers)
         for home, address, part in spaces_of(space, whole, mask, state):
-            part = reach(i, state, "atomic", home, address, part, size * lanes)
+            part = reach(i, state, "atomic", (home, address, part), size * lanes)
             active = state.full(part)
             index = np.broadcast_to((address // size) + home.rows[size], state.shape)[active]
             function = operation_in(home.name)

@@ -17,7 +17,7 @@ from ..aliases import Array, Execute, Mask, Operand, Site, State
 from ..errors import MemoryFault, PTXError
 from ..text.forms import DTYPES, bits, elements, refuse
 from ..text.syntax import Address, Instruction
-from .access import put, reach
+from . import access
 from .allocations import UNSIGNED
 from .events import Fault
 from .textures import Held, Sampled, gather, sample
@@ -140,13 +140,13 @@ def surface(i: Instruction, at: Site) -> Execute:
             for x, n in zip(places[::-1], extents[::-1]):
                 address = address * n + x
             address = held.start + np.where(inside, address, 0)
-            there = state.full(inside) & state.full(part)
-            kind = "load" if loads else "store"
-            there = reach(i, state, kind, home, address, there, width, 1, values or None)
+            there = home, address, state.full(inside) & state.full(part)
+            if not loads:
+                access.write(i, state, there, values, size, 1)
+                continue
+            access.reach(i, state, "load", there, width, 1)
             for write, value in zip(writers, home.load(address, None, size, lanes)):
                 write(state.registers, np.where(inside, value, unsigned(0)), part)
-            if values:
-                put(state, home, address, there, values, size)
 
     return execute
 

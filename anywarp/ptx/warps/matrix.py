@@ -15,10 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..aliases import Array, DType, Execute, Mask, Operand, Site, State
-from ..arithmetic import float8
-from ..arithmetic.tensor_core import tensor_core
-from ..memory import clusters
-from ..memory.access import put, reach
+from ..arithmetic import float8, tensor_core
+from ..memory import access, clusters
 from ..memory.allocations import SHARED_WINDOW, UNSIGNED
 from ..text import forms, isa
 from ..text.forms import match_modifiers, refuse
@@ -41,11 +39,8 @@ PRODUCT_OF: dict[tuple[str, ...], str] = {  # of products by the types of d, a, 
     ("f16", "f16", "f16", "f16"): "f16.f16",
     ("f32", "bf16", "bf16", "f32"): "bf16",
     ("f32", "tf32", "tf32", "f32"): "tf32",
-    ("s32", "s8", "s8", "s32"): "s8",
-    ("s32", "u8", "u8", "s32"): "u8",
-    ("s32", "s8", "u8", "s32"): "s8.u8",
-    ("s32", "u8", "s8", "s32"): "u8.s8",
     ("f64", "f64", "f64", "f64"): "f64",
+    **{("s32", *types, "s32"): kind for kind, types in tensor_core.OF_BYTES.items()},
     **{("f32", a, b, "f32"): "fp8" for a in float8.FORMATS for b in float8.FORMATS},
 }
 DTYPES = forms.DTYPES | {"tf32": np.float32, "bf16": np.uint16}
@@ -162,13 +157,8 @@ def mma(i: Instruction, at: Site) -> Execute:
     """mma.sync.aligned.shape.row.col{.satfinite}.dtype.atype.btype.ctype d, a, b, c"""
     words = [m for m in i.modifiers if m != "satfinite"]
     types, shape = tuple(words[5:]), words[2]
-    refuse(
-        words[:2] != ["sync", "aligned"]
-        or words[3:5] != ["row", "col"]
-        or types not in PRODUCT_OF
-        or shape not in SHAPES[types[1]],
-        i,
-    )
+    refuse(words[:2] + words[3:5] != ["sync", "aligned", "row", "col"], i)
+    refuse(types not in PRODUCT_OF or shape not in SHAPES[types[1]], i)
     counts = {name: len(fragment(name, shape, of)[0]) for name, of in zip("dabc", types)}
     return product(i, at, shape, types, counts)
 
@@ -198,7 +188,8 @@ def product(i: Instruction, at: Site, shape: str, types: Any, counts: dict[Any, 
                 matrix_of(np.concatenate([r(state, warps) for r in each]), name, shape, names[name])
                 for name, each in zip("abc", read)
             )
-            d = registers_of(tensor_core(a, b, c, kind, satfinite), "d", shape, names["d"], word)
+            d = tensor_core.tensor_core(a, b, c, kind, satfinite)
+            d = registers_of(d, "d", shape, names["d"], word)
             for store, values in zip(write, np.split(d, len(write))):
                 store(state, mask, warps, values)
 
@@ -249,20 +240,17 @@ def form(i: Instruction) -> tuple[int, bool, bool]:
     return int(count.pop()[1]), "trans" in options, options <= {"trans"}
 
 
-def row_address(
-    i: Instruction, operand: Operand, count: int, generic: bool, at: Site
-) -> Callable[..., Any]:
-    """A function (state, mask, kind, values) -> the space, the addresses of rows that lanes give,
-    and the mask of the lanes whose row may be reached: 8 lanes for each matrix."""
+def row_address(operand: Operand, count: int, generic: bool, at: Site) -> Callable[..., Any]:
+    """A function (state, mask) -> the space, the addresses of rows that lanes give, and the mask of
+    the lanes whose row is to be reached: 8 lanes for each matrix."""
     address_of = at.slots.address(operand)
 
-    def find(state: State, mask: Mask, kind: Any, values: Sequence[Array] | None = None) -> Any:
+    def find(state: State, mask: Mask) -> access.Part:
         address = np.broadcast_to(address_of(state.registers), state.shape)
         rows = state.full(mask) & (np.arange(state.shape[1]) % LANES < 8 * count)
-        home = state.spaces["shared"]
         if generic:
             address = clusters.unnamed(state, address - SHARED_WINDOW, clusters.rows(state))
-        return home, address, reach(i, state, kind, home, address, rows, 16, values=values)
+        return state.spaces["shared"], address, rows
 
     return find
 
@@ -271,11 +259,12 @@ def load_matrix(i: Instruction, at: Site) -> Execute:
     """ldmatrix: lane r of each eight gives the address of row r of a matrix, 16 bytes; lane n
     gets word n % 4 of row n / 4, or with .trans elements of column n / 4."""
     count, trans, generic = form(i)
-    rows_of = row_address(i, i.operands[1], count, generic, at)
+    rows_of = row_address(i.operands[1], count, generic, at)
     write = writer(i.operands[0], count, np.uint32, at)
 
     def exchange(state: State, mask: Mask, warps: Array) -> None:
-        home, address, good = rows_of(state, mask, "load")
+        home, address, _ = part = rows_of(state, mask)
+        good = access.reach(i, state, "load", part, 16)
         words = [np.where(good, x, NOTHING) for x in home.load(address, None, 4, 4)]
         rows = np.stack([by_warp(x, state)[warps] for x in words], axis=-1)
         words_of_lanes = rows[:, : 8 * count].reshape(-1, count, LANES)
@@ -287,7 +276,7 @@ def load_matrix(i: Instruction, at: Site) -> Execute:
 def store_matrix(i: Instruction, at: Site) -> Execute:
     """stmatrix: the inverse of ldmatrix."""
     count, trans, generic = form(i)
-    rows_of = row_address(i, i.operands[0], count, generic, at)
+    rows_of = row_address(i.operands[0], count, generic, at)
     read = reader(i.operands[1], count, np.uint32, at)
 
     def exchange(state: State, mask: Mask, warps: Array) -> None:
@@ -296,8 +285,7 @@ def store_matrix(i: Instruction, at: Site) -> Execute:
         given = transposed(given) if trans else given
         words[warps, : 8 * count] = given.reshape(-1, 8 * count, 4)
         values = [by_thread(words[..., n], state) for n in range(4)]
-        home, address, good = rows_of(state, mask, "store", values)
-        put(state, home, address, good, values, 4)
+        access.write(i, state, rows_of(state, mask), values, 4)
 
     return as_warps(exchange, i, at)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..aliases import Array, Execute, Mask, Operand, Site, State
 from ..errors import MemoryFault
-from ..memory.access import put, reach, spaces_of
+from ..memory.access import reach, spaces_of, write
 from ..memory.allocations import UNSIGNED
 from ..text.forms import refuse
 from ..text.syntax import Instruction
@@ -39,15 +39,9 @@ def form(i: Instruction) -> tuple[str, str, str, str, str]:
     known = {x for x, shapes in SHAPES.items() if shape in shapes}
     if matrix in "cd":
         known = {x for source in known for x in SUMS[source]}
-    refuse(
-        i.modifiers[2:4] != ("sync", "aligned")
-        or matrix not in ("d" if i.modifiers[0] == "store" else "abc")
-        or layout not in LAYOUTS
-        or space not in ("generic", "global", "shared")
-        or len(i.modifiers) > 8
-        or kind not in known,
-        i,
-    )
+    there = matrix in ("d" if i.modifiers[0] == "store" else "abc") and kind in known
+    refuse(i.modifiers[2:4] != ("sync", "aligned") or layout not in LAYOUTS or not there, i)
+    refuse(space not in ("generic", "global", "shared") or len(i.modifiers) > 8, i)
     return matrix, layout, shape, space, kind
 
 
@@ -104,12 +98,12 @@ def load(i: Instruction, at: Site) -> Execute:
             parts = np.zeros((*state.shape, len(places)), UNSIGNED[width])
             for n, place in enumerate(places):
                 for home, address, part in spaces_of(space, place, mask, state):
-                    part = state.full(reach(i, state, "load", home, address, part, width))
+                    part = state.full(reach(i, state, "load", (home, address, part), width))
                     value = home.load(address, None, width, 1)[0]
                     parts[..., n] = np.where(part, value, parts[..., n])
             loaded.append(parts.view(word)[..., 0])
-        for n, write in enumerate(writers):
-            write(state.registers, loaded[n % len(loaded)], mask)
+        for n, give in enumerate(writers):
+            give(state.registers, loaded[n % len(loaded)], mask)
 
     return as_warps(exchange, i, at)
 
@@ -124,10 +118,8 @@ def store(i: Instruction, at: Site) -> Execute:
             words = np.broadcast_to(read(state.registers), state.shape)
             parts = np.ascontiguousarray(words)[..., None].view(UNSIGNED[width])
             for n, place in enumerate(places):
-                values = [parts[..., n]]
-                for home, address, part in spaces_of(space, place, mask, state):
-                    part = reach(i, state, "store", home, address, part, width, values=values)
-                    put(state, home, address, state.full(part), values, width)
+                for part in spaces_of(space, place, mask, state):
+                    write(i, state, part, [parts[..., n]], width)
 
     return as_warps(exchange, i, at)
 
@@ -138,15 +130,9 @@ def multiply(i: Instruction, at: Site) -> Execute:
     types = [m for m in i.modifiers[6:] if m not in ("satfinite", "rn")]
     shape = i.modifiers[5]
     result, a, b, c = (types[0], "f16", "f16", types[1]) if len(types) == 2 else types
-    refuse(
-        i.modifiers[1:3] != ("sync", "aligned")
-        or not {*i.modifiers[3:5]} <= {*LAYOUTS}
-        or shape not in SHAPES.get(a, ())
-        or a != b
-        or (result, a, b, c) not in PRODUCT_OF,
-        i,
-    )
     of = result, a, b, c
+    refuse(i.modifiers[1:3] != ("sync", "aligned") or not {*i.modifiers[3:5]} <= {*LAYOUTS}, i)
+    refuse(shape not in SHAPES.get(a, ()) or a != b or of not in PRODUCT_OF, i)
     counts = {name: registers_for(name, shape, kind) for name, kind in zip("dabc", of)}
     return product(i, at, shape, of, counts)
 
