@@ -24,4 +24,5 @@ Reader = Callable[[Registers], Array]  # `Slots.reader` and `Slots.address` make
 Readers = list[Reader]
 Extent = tuple[int, int, int]  # of a grid or a block, x first
 Names = Callable[..., str | None]  # (space, Allocation, offset) -> what errors call the place
+Progress = Callable[..., None] | None  # (done, total, note)
 Elementwise = Callable[..., Any]  # arrays -> an array, or a tuple of them

@@ -30,12 +30,11 @@ from .mbarrier_ops import number
 INTO_SHARED, GROUPED = "mbarrier::complete_tx::bytes", "bulk_group"
 HINT = "L2::cache_hint"  # one more operand, that says nothing about values
 MULTICAST = "multicast::cluster"  # one more operand: which blocks of the cluster it goes to
-COMMON = (
-    "and.b32 or.b32 xor.b32 add.u32 add.s32 add.u64 min.u32 min.s32 max.u32 max.s32 inc.u32 dec.u32"
-)
+COMMON = {f"{name}.b32" for name in ("and", "or", "xor")} | {"add.u64", "inc.u32", "dec.u32"}
+COMMON |= {f"{name}.{kind}" for name in ("add", "min", "max") for kind in ("u32", "s32")}
 REDUCTIONS = {  # to where: operations and types
-    "shared::cluster": set(COMMON.split()),
-    "global": set(COMMON.split())
+    "shared::cluster": COMMON,
+    "global": COMMON
     | {"and.b64", "or.b64", "xor.b64", "add.f32", "add.f64", "add.noftz.f16", "add.noftz.bf16"}
     | {f"{name}.{kind}" for name in ("min", "max") for kind in ("u64", "s64", "f16", "bf16")},
 }
@@ -150,28 +149,23 @@ class Cargo:
 
 
 def begin(
-    cargo: Cargo,
-    issuers: Places,
-    reports: Places | None,
-    size: int,
-    reads: Told | None,
-    writes: Told,
+    cargo: Cargo, by: Places, report: Places | None, size: int, reads: Told | None, writes: Told
 ) -> None:
-    """Copies are under way, of so many bytes each: they report to mbarriers, or belong to bulk
-    groups of their threads. The sink is told of them, of which one that goes to several blocks is
-    an operation for each; it reads once, as the first."""
-    state, count = issuers.state, len(issuers)
+    """Copies are under way, of so many bytes each, which threads issue (`by`): they report to
+    mbarriers, or belong to bulk groups of the threads. The sink is told of them, of which one that
+    goes to several blocks is an operation for each; it reads once, as the first."""
+    state, count = by.state, len(by)
     if not count:
         return
     ticket, every = state.tickets(count), np.arange(count)
     if state.sink is not None:
         read = (reads(*np.unique(cargo.which, return_index=True)),) if reads else ()
-        about = ticket, issuers.block, issuers.thread
-        state.tell(Started, issuers.i, *about, read, (writes(every, every),))
-    if reports is None:
-        state.flights.add_to_group(issuers, cargo.read, cargo.write, ticket)
+        about = ticket, by.block, by.thread
+        state.tell(Started, by.i, *about, read, (writes(every, every),))
+    if report is None:
+        state.flights.add_to_group(by, cargo.read, cargo.write, ticket)
     else:
-        state.flights.add(reports, cargo.write, np.full(count, size), ticket)
+        state.flights.add(report, cargo.write, np.full(count, size), ticket)
 
 
 def elements(space: Space, at: Places, width: int, count: int) -> Callable[[Array], Array]:
@@ -279,9 +273,5 @@ def wait_group(i: Instruction, at: Site) -> Execute:
     return lambda state, mask: state.flights.wait(i, state, state.full(mask), pending, reading)
 
 
-BULK = {
-    "cp.async.bulk": copy,
-    "cp.async.bulk.commit_group": commit_group,
-    "cp.async.bulk.wait_group": wait_group,
-    "cp.reduce.async.bulk": reduce,
-}
+BULK = {"cp.async.bulk": copy, "cp.reduce.async.bulk": reduce}
+BULK |= {"cp.async.bulk.commit_group": commit_group, "cp.async.bulk.wait_group": wait_group}

@@ -141,9 +141,7 @@ MBARRIERS = {
     "mbarrier.inval": on_objects(mbarriers.invalidate, counts=False),
     "mbarrier.expect_tx": on_objects(mbarriers.expect, far=True),
     "mbarrier.complete_tx": on_objects(mbarriers.complete, far=True),
-    "mbarrier.arrive": arrive,
-    "mbarrier.arrive_drop": arrive,
-    "mbarrier.test_wait": wait,
-    "mbarrier.try_wait": wait,
+    **dict.fromkeys(("mbarrier.arrive", "mbarrier.arrive_drop"), arrive),
+    **dict.fromkeys(("mbarrier.test_wait", "mbarrier.try_wait"), wait),
     "mbarrier.pending_count": pending_count,
 }

@@ -66,9 +66,8 @@ class Groups:
 
     def commit(self, threads: Array) -> None:
         mine = self.open  # of other threads too, which the group does not have
-        self.open = [
-            (operation, left) for operation, owners in mine if (left := owners & ~threads).any()
-        ]
+        left = ((operation, owners & ~threads) for operation, owners in mine)
+        self.open = [each for each in left if each[1].any()]
         self.closed.append([mine, threads.copy()])
 
     def older(
@@ -100,11 +99,9 @@ class Groups:
 
     def forget(self, over: Callable[[Any], bool]) -> None:
         """Take out the operations that are over, though nobody has waited for their groups."""
-        self.open = [(operation, owners) for operation, owners in self.open if not over(operation)]
+        self.open = [each for each in self.open if not over(each[0])]
         for group in self.closed:
-            group[0] = [
-                (operation, owners) for operation, owners in group[0] if not over(operation)
-            ]
+            group[0] = [each for each in group[0] if not over(each[0])]
 
     def __bool__(self) -> bool:
         return bool(self.open or self.closed)

@@ -157,9 +157,8 @@ def load(i: Instruction, at: Site, rank: int, to: str) -> Execute:
             address, inside = global_addresses(tile, start, corner)
             check_array(targets[these], address, inside, tile)
             named, extent = None if ranks is None else ranks[these], tile.extent
-            which, into, reports = received(
-                targets[these], barriers[these], named, extent, SHARED_ALIGNMENT
-            )
+            about = barriers[these], named, extent, SHARED_ALIGNMENT
+            which, into, reports = received(targets[these], *about)
             view, goal = (state.spaces[name].views[tile.width] for name in ("global", "shared"))
             held = np.full(address.shape, tensor_maps.outside(tile), view.dtype)
             held[inside] = view[address[inside] // tile.width]
@@ -294,9 +293,5 @@ def publish(i: Instruction, at: Site) -> Execute:
     return execute
 
 
-TENSORS = {
-    "cp.async.bulk.tensor": copy,
-    "cp.reduce.async.bulk.tensor": reduce,
-    "tensormap.replace": replace,
-    "tensormap.cp_fenceproxy": publish,
-}
+TENSORS = {"cp.async.bulk.tensor": copy, "cp.reduce.async.bulk.tensor": reduce}
+TENSORS |= {"tensormap.replace": replace, "tensormap.cp_fenceproxy": publish}

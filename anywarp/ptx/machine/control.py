@@ -156,12 +156,8 @@ def barrier(i: Instruction, at: Site) -> Execute:
             wait(state, number, count, here)
 
     def wait(state: State, number: int, count: Array, mask: Mask) -> None:
-        if (
-            mask is None
-            and kind == "sync"
-            and count in (None, state.shape[1])
-            and number not in state.arrived
-        ):
+        every = mask is None and count in (None, state.shape[1])
+        if every and kind == "sync" and number not in state.arrived:
             state.tell(Barrier, i, number, mask)
             state.go(following, mask)
             return

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import functools
 import re
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ..aliases import Execute, Mask, Names
+from ..aliases import Execute, Mask, Names, Progress
 from ..arithmetic.ops import OPS, operation
 from ..asynchronous.bulk import BULK
 from ..asynchronous.copies import COPIES
@@ -197,11 +196,7 @@ def decode_function(
 
 def endless(successors: dict[int, list[int]]) -> set[int]:
     """The blocks from which no way leads to END."""
-    before: Any = defaultdict(list)
-    for block, after in successors.items():
-        for each in after:
-            before[each].append(block)
-    return successors.keys() - flow.reached([END], before)
+    return successors.keys() - flow.reached([END], flow.inverted(successors))
 
 
 def bind(i: Instruction, site: Site, entry: Entry, before_end: int = 0) -> Callable[..., Any]:
@@ -294,7 +289,7 @@ def run(
     cooperative: bool = False,
     statics: launching.Statics | None = None,
     write: Any = None,
-    progress: Callable[..., None] | None = None,
+    progress: Progress = None,
     names: Names = lambda *_: None,
 ) -> None:
     """Run an entry for a grid of blocks.

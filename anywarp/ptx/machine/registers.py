@@ -220,24 +220,14 @@ def coordinate(number: Array, extents: Any, axis: int) -> Any:
     return (number % x, number // x % y, number // (x * y))[axis].astype(np.uint32)
 
 
-def thread_index(axis: int) -> Callable[..., Any]:
-    """%tid: (1, T)."""
-    return lambda state, *_: coordinate(np.arange(state.shape[1]), state.block, axis)[None, :]
-
-
-def block_index(axis: int) -> Callable[..., Any]:
+def block_index(state: State, axis: int) -> Any:
     """%ctaid: (B, 1)."""
-    return lambda state, *_: coordinate(state.blocks, state.grid, axis)[:, None]
+    return coordinate(state.blocks, state.grid, axis)[:, None]
 
 
-def cluster_index(axis: int) -> Callable[..., Any]:
-    """%clusterid: (B, 1)."""
-    return lambda state, *_: block_index(axis)(state) // np.uint32(state.launch.cluster[axis])
-
-
-def index_in_cluster(axis: int) -> Callable[..., Any]:
-    """%cluster_ctaid: (B, 1)."""
-    return lambda state, *_: block_index(axis)(state) % np.uint32(state.launch.cluster[axis])
+def in_clusters(state: State, axis: int) -> Any:
+    """Of a block, %clusterid and %cluster_ctaid: (B, 1)."""
+    return np.divmod(block_index(state, axis), np.uint32(state.launch.cluster[axis]))
 
 
 def cluster_rank(state: State, *_: Any) -> Any:
@@ -251,8 +241,9 @@ def from_lane(function: Elementwise) -> Callable[..., Any]:
     return lambda state, *_: function(lanes(state))[None, :].astype(np.uint32)
 
 
-def by_axis(name: str, make: Any) -> dict[Any, Any]:
-    """The registers `name`.x, .y and .z."""
+def by_axis(name: str, value_of: Any) -> dict[Any, Any]:
+    """The registers `name`.x, .y and .z, as `value_of(state, 0)` and so on gives them."""
+    make = lambda n: lambda state, *_: np.atleast_2d(value_of(state, n)).astype(np.uint32)
     return {f"%{name}.{axis}": make(n) for n, axis in enumerate("xyz")}
 
 
@@ -270,10 +261,10 @@ CLOCKS = {  # instructions run -> what they show; refreshed wherever they are re
     "%globaltimer_hi": HIGH,
 }
 SPECIAL = {
-    **by_axis("tid", thread_index),
+    **by_axis("tid", lambda state, n: coordinate(np.arange(state.shape[1]), state.block, n)),
     **by_axis("ctaid", block_index),
-    **by_axis("ntid", lambda axis: everywhere(lambda state: state.block[axis])),
-    **by_axis("nctaid", lambda axis: everywhere(lambda state: state.grid[axis])),
+    **by_axis("ntid", lambda state, n: state.block[n]),
+    **by_axis("nctaid", lambda state, n: state.grid[n]),
     "%laneid": from_lane(lambda lane: lane),
     "%lanemask_eq": from_lane(BIT),
     "%lanemask_lt": from_lane(BELOW),
@@ -290,13 +281,10 @@ SPECIAL = {
     RESERVED: lambda state, symbols, dynamic: uniform(symbols[RESERVED]),
     "%total_smem_size": everywhere(lambda state: state.launch.shared_size),
     # without clusters, every block is a cluster of its own
-    **by_axis("cluster_ctaid", index_in_cluster),
-    **by_axis("cluster_nctaid", lambda axis: everywhere(lambda state: state.launch.cluster[axis])),
-    **by_axis("clusterid", cluster_index),
-    **by_axis(
-        "nclusterid",
-        lambda axis: everywhere(lambda state: state.grid[axis] // state.launch.cluster[axis]),
-    ),
+    **by_axis("cluster_ctaid", lambda state, n: in_clusters(state, n)[1]),
+    **by_axis("cluster_nctaid", lambda state, n: state.launch.cluster[n]),
+    **by_axis("clusterid", lambda state, n: in_clusters(state, n)[0]),
+    **by_axis("nclusterid", lambda state, n: state.grid[n] // state.launch.cluster[n]),
     "%cluster_ctarank": cluster_rank,
     "%cluster_nctarank": everywhere(lambda state: state.launch.cluster.size),
     "%is_explicit_cluster": lambda state, *_: uniform(state.launch.cluster.explicit, np.bool_),

@@ -24,10 +24,9 @@ from __future__ import annotations
 import functools
 import time
 from collections import deque
-from collections.abc import Callable
 from typing import Any
 
-from ..aliases import Mask
+from ..aliases import Mask, Progress
 from ..errors import StepLimit
 from ..memory.events import Executed
 from .control import exit_threads
@@ -51,12 +50,7 @@ RESIDENT = 132 * 2048  # threads that a GPU runs at once
 
 
 def run_chunks(
-    program: Any,
-    begin: Any,
-    total: int,
-    per_chunk: int,
-    threads: int,
-    progress: Callable[..., None] | None = None,
+    program: Any, begin: Any, total: int, per_chunk: int, threads: int, progress: Progress
 ) -> None:
     """Run the States that `begin(first, end)` makes of a range of blocks, one after another as
     far as they let it be.
@@ -110,7 +104,7 @@ class Report:
 
     EVERY = 0.1  # seconds
 
-    def __init__(self, progress: Callable[..., None] | None, total: int) -> None:
+    def __init__(self, progress: Progress, total: int) -> None:
         self.progress, self.total, self.at = progress, total, time.monotonic()
         self.note = ""
 

@@ -36,12 +36,7 @@ RANK_SHIFT = 24
 NAMED = 1 << 31
 
 # of generic addresses: space, its number, where it starts
-WINDOWS = (
-    ("global", 0, 0),
-    ("shared", 1, SHARED_WINDOW),
-    ("local", 2, LOCAL_WINDOW),
-    ("param", 3, PARAM_WINDOW),
-)
+WINDOWS = tuple((name, n, n << 40) for n, name in enumerate(("global", "shared", "local", "param")))
 STARTS = {"const": 0} | {name: start for name, _, start in WINDOWS}
 
 UNSIGNED: dict[int, Any] = {size: DTYPES[f"b{8 * size}"] for size in (1, 2, 4, 8, 16)}
@@ -219,9 +214,7 @@ class Space:
             wrong = wrong & mask
         return wrong if wrong.any() else None
 
-    def check_writeable(
-        self, address: Array, mask: Mask, instruction: Instruction, describe_thread: Any
-    ) -> None:
+    def check_writeable(self, address: Array, mask: Mask, i: Instruction, name_of: Any) -> None:
         """Raise a MemoryFault for a store to a read-only allocation."""
         for a in self.read_only:
             hit = (address >= a.start) & (address < a.end) & (True if mask is None else mask)
@@ -229,8 +222,7 @@ class Space:
                 where = np.argwhere(hit)[0]
                 bad = int(np.broadcast_to(address, hit.shape)[tuple(where)])
                 text = f"store to {self.named(a, bad)}, which is read-only: pass a copy that may "
-                text, thread = f"{text}be written", describe_thread(*where)
-                raise MemoryFault(text, instruction=instruction, thread=thread)
+                raise MemoryFault(f"{text}be written", instruction=i, thread=name_of(*where))
 
     def find(self, address: int) -> Allocation | None:
         at = bisect.bisect_right(self.starts, address) - 1
@@ -248,29 +240,18 @@ class Space:
         return (address >= starts[at]) & (address + width <= ends[at])
 
     def fault(
-        self,
-        address: Array,
-        wrong: Array,
-        width: int,
-        align: int,
-        instruction: Instruction,
-        describe_thread: Any,
-        whose: str = "",
+        self, at: Array, wrong: Array, width: int, align: int, i: Any, thread: Any, whose: str = ""
     ) -> Any:
-        """The MemoryFault of the first access that `check` found wrong. whose: memory it is, in
-        words."""
+        """The MemoryFault of the first access, of those at these addresses, that `check` found
+        wrong. i: the Instruction. thread: a function of where the first is, that names its thread.
+        whose: memory it is, in words."""
         where = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
-        bad = int(np.broadcast_to(address, wrong.shape)[where])
+        bad = int(np.broadcast_to(at, wrong.shape)[where])
+        access, place = f"{width}-byte access to {self.name} memory", self.describe(bad)
+        message = f"{access} out of bounds: {place}"
         if bad & (align - 1) and self.find(bad) is not None:
-            message = (
-                f"misaligned {width}-byte access to {self.name} memory at "
-                f"{self.describe(bad)}: the address must be a multiple of {align}"
-            )
-        else:
-            message = (
-                f"{width}-byte access to {self.name} memory out of bounds: {self.describe(bad)}"
-            )
-        return MemoryFault(message + whose, instruction=instruction, thread=describe_thread(*where))
+            message = f"misaligned {access} at {place}: the address must be a multiple of {align}"
+        return MemoryFault(message + whose, instruction=i, thread=thread(*where))
 
     def describe(self, address: int) -> str:
         """An address in words: which allocation, and how far into or past it."""
@@ -327,7 +308,7 @@ _SHIFT = {1: 0, 2: 1, 4: 2, 8: 3, 16: 4}
 
 
 def global_space(
-    buffers: list[tuple[str | None, int | None, Array, int]], names: Names = lambda *_: None
+    buffers: list[tuple[str | None, int | None, Array, int]], names: Names
 ) -> tuple[Space, list[int]]:
     """Copy the buffers (a name, which argument it is, the array, unallocated bytes behind it) into
     one arena. One without a name is no allocation. Also returns where each one starts."""
@@ -350,11 +331,7 @@ def global_space(
 
 
 def rowed_space(
-    name: str,
-    allocations: list[Allocation],
-    size: int,
-    rows: tuple[int, int],
-    names: Names = lambda *_: None,
+    name: str, allocations: list[Allocation], size: int, rows: tuple[int, int], names: Names
 ) -> Space:
     """A space with one row of `size` bytes for each of rows[0] * rows[1] owners."""
     stride = -(-size // 16) * 16

@@ -47,10 +47,8 @@ def cluster_of(entry: Entry, grid: Extent) -> Cluster:
     given = entry.attributes.get("reqnctapercluster")
     if given is None:
         if "explicitcluster" in entry.attributes:
-            raise ValueError(
-                f"{entry.name} is launched with a cluster size only: give it one, as "
-                "__cluster_dims__(2, 1, 1)"
-            )
+            what = f"{entry.name} is launched with a cluster size only: give it one, as "
+            raise ValueError(f"{what}__cluster_dims__(2, 1, 1)")
         return Cluster()
     x, y, z = (*given, 1, 1)[:3]
     cluster = Cluster(x, y, z, True)
@@ -246,10 +244,8 @@ def unfinished(state: State) -> Iterator[Any]:
     for waiting, i in state.meeting.waiting.values():
         first = int(np.argwhere(waiting)[0][0]) // size * size
         cluster = slice(first, first + size)
-        why = (
-            f"the barrier of the cluster is never completed: {int(waiting[cluster].sum())} of its "
-            f"threads wait, {int(state.alive[cluster].sum())} have not exited"
-        )
+        why = f"the barrier of the cluster is never completed: {int(waiting[cluster].sum())} of "
+        why += f"its threads wait, {int(state.alive[cluster].sum())} have not exited"
         yield waiting, i, why
 
 

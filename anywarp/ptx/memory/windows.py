@@ -124,9 +124,5 @@ def rank_of_address(i: Instruction, at: Site) -> Execute:
     return execute
 
 
-ADDRESSES = {
-    "cvta": change_window,
-    "isspacep": is_space,
-    "mapa": map_address,
-    "getctarank": rank_of_address,
-}
+ADDRESSES = {"cvta": change_window, "isspacep": is_space}
+ADDRESSES |= {"mapa": map_address, "getctarank": rank_of_address}

@@ -42,9 +42,8 @@ class Declarations(lexer.Cursor):
                 raise self.error(f"{self.peek()} among parameters, which are to be .param each")
             variable = self.declarator("param", *self.type_and_align())
             offset = -(-end // variable.align) * variable.align
-            params.append(
-                Param(variable.name, variable.type, variable.size, offset, variable.align)
-            )
+            about = variable.name, variable.type, variable.size, offset, variable.align
+            params.append(Param(*about))
             end = offset + variable.size
             self.accept(",")
         return tuple(params)

@@ -7,10 +7,11 @@ sections 8.4 (basic blocks) and 9.6 (dominators, back edges).
 
 from __future__ import annotations
 
+import collections
 import graphlib
 import heapq
 import itertools
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from . import isa
@@ -74,11 +75,18 @@ def successors(entry: Function, blocks: Sequence[range]) -> list[list[int]]:
 
 def predecessors(after: Graph) -> list[list[int]]:
     """For each block those that it may come after; only blocks that block 0 reaches count."""
-    before: list[list[int]] = [[] for _ in after]
-    for n in sorted(reached([0], after)) if after else ():
-        for to in after[n]:
-            before[to].append(n)
-    return before
+    live = sorted(reached([0], after)) if after else ()
+    before = inverted({n: after[n] for n in live})
+    return [before[n] for n in range(len(after))]
+
+
+def inverted(ways: Mapping[Any, Iterable[Any]]) -> Any:
+    """For each, from where one comes to it, in the order of `ways`; an empty list for all else."""
+    back: dict[Any, list[Any]] = collections.defaultdict(list)
+    for n, following in ways.items():
+        for to in following:
+            back[to].append(n)
+    return back
 
 
 def reached(starts: Iterable[Any], after: Any, seen: Iterable[Any] = ()) -> set[Any]:
@@ -132,11 +140,7 @@ def turns(after: Graph) -> list[int]:
 
     A loop's first block is one that is entered from outside; without it, what remains of the
     loop is put in order in the same way."""
-    before: list[list[int]] = [[] for _ in after]
-    for n, ways in enumerate(after):
-        for to in ways:
-            before[to].append(n)
-    order: list[int] = []
+    before, order = inverted(dict(enumerate(after))), list[int]()
     todo = _in_turn(range(len(after)), after)[::-1]
     while todo:
         loop = todo.pop()
@@ -152,10 +156,7 @@ def _in_turn(nodes: Collection[int], after: Graph) -> list[set[int]]:
     it. Kosaraju's two searches, then A. Kahn's order, the first of the code where several could
     come next."""
     ways = {n: [to for to in after[n] if to in nodes] for n in nodes}
-    back: dict[int, list[int]] = {n: [] for n in nodes}
-    for n, following in ways.items():
-        for to in following:
-            back[to].append(n)
+    back = inverted(ways)
     number: dict[int, int] = {}
     groups: list[set[int]] = []
     for start in reversed(_postorder(nodes, ways)):

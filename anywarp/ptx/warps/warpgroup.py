@@ -199,9 +199,5 @@ def set_registers(i: Instruction, at: Site) -> Execute:
 
 
 PRODUCTS = {"wgmma.mma_async": multiply}
-GROUPS = {
-    "wgmma.fence": plain,
-    "wgmma.commit_group": commit_group,
-    "wgmma.wait_group": wait_group,
-    "setmaxnreg": set_registers,
-}
+GROUPS = {"wgmma.commit_group": commit_group, "wgmma.wait_group": wait_group}
+GROUPS |= {"wgmma.fence": plain, "setmaxnreg": set_registers}

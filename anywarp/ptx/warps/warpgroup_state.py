@@ -26,10 +26,8 @@ def complete(i: Instruction) -> Callable[..., Any]:
     def find(state: State, here: Any) -> Any:
         blocks, threads = state.shape
         whole = threads // THREADS * THREADS
-        partial = (
-            f"a warpgroup is {THREADS} threads, of which the last one of this block of {threads} "
-            f"has {threads - whole}"
-        )
+        partial = f"a warpgroup is {THREADS} threads, of which the last one of this block of "
+        partial += f"{threads} has {threads - whole}"
         state.require(~here[:, whole:].any(keepdims=True), here, i, partial)
         groups = here[:, :whole].reshape(blocks, -1, THREADS)
         gone = np.zeros(state.shape, np.int64)

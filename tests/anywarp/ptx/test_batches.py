@@ -161,7 +161,8 @@ def test_loops_through_addresses(numbers, nest):
 
 
 def shared(size: int) -> allocations.Space:
-    space = allocations.rowed_space("shared", [allocations.Allocation("s", 0, size)], size, (3, 1))
+    homes = [allocations.Allocation("s", 0, size)]
+    space = allocations.rowed_space("shared", homes, size, (3, 1), lambda *_: None)
     space.data[:] = np.random.default_rng(1).integers(0, 256, space.data.size, np.uint8)
     return space
 
