@@ -35,6 +35,7 @@ FILENAME = "kernel.cu"
 DEVICES = ("auto", "gpu", "interpreter")
 Rewrite = Callable[[bytes, str], tuple[bytes, str | None]]
 Result = TypeVar("Result")
+Run = Callable[..., Result]
 Size = int | Sequence[int]  # of a grid or a block: 1 to 3 numbers, x first
 
 
@@ -406,15 +407,10 @@ class Kernel:
         return build.preamble(self.options) + self.source
 
     def _instrumented(
-        self,
-        run: Callable[..., Result],
-        launch: tuple[Size, Size, Sequence[Any]],
-        shared_mem: int,
-        step_limit: int | None,
-        **options: Any,
+        self, run: Run[Result], launch: Any, shared_mem: int, step_limit: int | None, **options: Any
     ) -> Result:
         """A run with something that listens, refused for the reasons that a call is refused for."""
-        grid, block = launch_size(*launch[:2], shared_mem)
+        grid, block = launch_size(launch[0], launch[1], shared_mem)
         values = self.convert(launch[2])
         choose_device("interpreter", values)
         options["source"] = self._defined()
@@ -422,12 +418,7 @@ class Kernel:
         return self._interpret(run, (grid, block, values), shared_mem, step_limit, **options)
 
     def _interpret(
-        self,
-        run: Callable[..., Result],
-        launch: tuple[Any, ...],
-        shared_mem: int,
-        step_limit: int | None,
-        **options: Any,
+        self, run: Run[Result], launch: Any, shared_mem: int, step_limit: int | None, **options: Any
     ) -> Result:
         """The one place that starts the interpreter: `run` passes `running` on to ptx.run."""
         if step_limit is not None and not (isinstance(step_limit, int) and step_limit > 0):

@@ -115,9 +115,8 @@ def without_names(ptx: str, names: Sequence[str]) -> tuple[str, dict[str, str]]:
     """The PTX without the variables that hold the kernels' addresses, and what each has held."""
     held = dict(re.findall(r"^\.visible \.global .* __anywarp_(\d+) = ([\w$]+);$", ptx, re.M))
     own = r"^\.visible (\.global .* __anywarp_\d+ = .*|\.entry [\w$]+\s*\([^)]*\)\s*;)\n"
-    return re.sub(own, "", ptx, flags=re.MULTILINE), {
-        name: held[str(n)] for n, name in enumerate(names)
-    }
+    lowered = {name: held[str(n)] for n, name in enumerate(names)}
+    return re.sub(own, "", ptx, flags=re.MULTILINE), lowered
 
 
 def fused(function: str) -> str:

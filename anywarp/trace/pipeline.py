@@ -7,7 +7,7 @@ one block; `draw.pipeline` shows it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -106,19 +106,9 @@ class Recorder:
         sizes = {name: size for name, (_, size) in self.result.arrays.items()}
         self.result.shapes.update(array_shapes(self.source, sizes))
 
-    def _add(
-        self,
-        event: Any,
-        what: str,
-        warp: Ints,
-        start: Ints,
-        size: Ints | int,
-        opcode: str | None = None,
-        barrier: Ints | None = None,
-    ) -> Touch:
+    def _add(self, event: Any, what: str, warp: Ints, start: Ints, size: Any) -> Touch:
         warp, start, size = (x.ravel() for x in np.broadcast_arrays(warp, start, size))
-        opcode = opcode or event.instruction.opcode
-        made = Touch(what, warp, start, size, _line(event), opcode, barrier)
+        made = Touch(what, warp, start, size, _line(event), event.instruction.opcode)
         self.result.events.append(made)
         return made
 
@@ -163,7 +153,8 @@ class Recorder:
                     left.append((end, made))
                     continue
                 barrier = None if event.address is None else event.address[n : n + 1]
-                self._add(event, end, made.warp, made.start, made.size, made.opcode, barrier)
+                over = replace(made, what=end, line=_line(event), barrier=barrier)
+                self.result.events.append(over)
             if left:
                 self.under_way[ticket] = left
 

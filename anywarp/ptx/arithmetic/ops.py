@@ -16,19 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..aliases import Array, Elementwise
-from ..text.forms import (
-    BITS,
-    DTYPES,
-    FLOATS,
-    INTEGERS,
-    Decoder,
-    Op,
-    Unsupported,
-    bits,
-    match_modifiers,
-    modifiers_of,
-    refuse,
-)
+from ..text.forms import BITS, DTYPES, FLOATS, INTEGERS, Decoder, Op, bits, modifiers_of, refuse
 from ..text.syntax import Instruction, Vector
 from . import float_ops, floats, integers
 from .approximate import approximate, division
@@ -95,9 +83,8 @@ def product(i: Instruction) -> tuple[Elementwise, type, type]:
         return np.multiply, dtype, dtype
     if flags == {"hi"}:
         return integers.multiply_high, dtype, dtype
-    if flags == {"wide"} and bits(kind) < 64:
-        return integers.multiply_wide, dtype, DTYPES[f"{kind[0]}{2 * bits(kind)}"]
-    raise Unsupported(".".join(i.modifiers))
+    refuse(flags != {"wide"} or bits(kind) == 64, i)
+    return integers.multiply_wide, dtype, DTYPES[f"{kind[0]}{2 * bits(kind)}"]
 
 
 def mul(i: Instruction) -> Op:
@@ -174,8 +161,9 @@ def bfind(i: Instruction) -> Op:
 
 def bmsk(i: Instruction) -> Op:
     """bmsk: ones from a bit on; where and how many is at most 32, or modulo 32."""
-    mode, _ = match_modifiers(i, "clamp wrap", "b32")
-    fit = lambda x: x % 32 if mode == "wrap" else np.minimum(x, 32)
+    _, flags = modifiers_of(i, {"b32"}, "clamp wrap")
+    refuse(len(flags) != 1, i)
+    fit = lambda x: x % 32 if "wrap" in flags else np.minimum(x, 32)
     ones = lambda count: integers.low_ones(count, np.uint32)
     return Op(lambda a, b: ones(fit(a) + fit(b)) & ~ones(fit(a)), (np.uint32,) * 2, np.uint32)
 

@@ -83,19 +83,13 @@ class Global:
 
 
 def place(
-    entry: Entry,
-    args: Sequence[Any],
-    static: Statics,
-    needs_heap: bool,
-    cooperative: bool,
-    guard: int,
-    names: Names,
+    entry: Entry, args: Any, static: Statics, heap: bool, cooperative: bool, gap: int, names: Names
 ) -> Global:
     """Module variables come first, so that their addresses do not depend on the arguments; then
-    the heap and the grid's workspace, if there are any, and the arguments."""
+    the heap and the grid's workspace, if there are any, and the arguments, each before a gap."""
     guarded = allocations.GUARD
     buffers: list[Any] = [(name, None, x, guarded) for name, x in static.variables.items()]
-    if needs_heap and static.heap_bytes is None:
+    if heap and static.heap_bytes is None:
         static.heap_bytes = np.full(HEAP, 0xFF, np.uint8)
     if static.heap_bytes is not None:
         buffers.append((None, None, static.heap_bytes, allocations.GUARD))
@@ -109,9 +103,9 @@ def place(
         key = place_of(value) if value.nbytes else id(value)
         if key not in index:
             index[key] = len(buffers)
-            buffers.append((f"argument {n} ({param.name})", n, value, guard))
+            buffers.append((f"argument {n} ({param.name})", n, value, gap))
         elif value.flags.writeable:  # what came first may be a view that is not
-            buffers[index[key]] = (*buffers[index[key]][:2], value, guard)
+            buffers[index[key]] = (*buffers[index[key]][:2], value, gap)
         index[n] = index[key]
     space, starts = allocations.global_space(buffers, names)
     places: dict[Any, int] = {n: starts[index[n]] for n in range(len(args)) if n in index}

@@ -77,9 +77,8 @@ def add_keeping(old: Array, x: Array) -> Any:
 
 
 # all values that a cell has in turn, given the first and the operands; NumPy's functions have that
-TOGETHER: dict[Any, Any] = dict.fromkeys(
-    (add_float, add_flushing, add_double, add_keeping), np.add.accumulate
-)
+SUMS = add_float, add_flushing, add_double, add_keeping
+TOGETHER: dict[Any, Any] = dict.fromkeys(SUMS, np.add.accumulate)
 TOGETHER[ATOMICS["exch"]] = lambda terms: terms
 BUSY = 16  # who meet at an address, beyond which their turns are taken by one call of NumPy
 

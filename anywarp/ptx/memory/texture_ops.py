@@ -125,7 +125,7 @@ def surface(i: Instruction, at: Site) -> Execute:
             image = held.image
             extents = image.row, *image.sizes[1:], image.layers
             places = [*(x.astype(np.int64) for x in coordinates), layer]
-            part = reached(i, state, held, part, places, places[0] % width != 0, width)
+            part = reached(i, state, held, part, places, places[0] % width != 0, width, ())
             inside: Any = functools.reduce(
                 np.logical_and, [(x >= 0) & (x < n) for x, n in zip(places, extents)]
             )
@@ -152,25 +152,18 @@ def surface(i: Instruction, at: Site) -> Execute:
 
 
 def reached(
-    i: Instruction,
-    state: State,
-    held: Held,
-    part: Mask,
-    places: list[Array],
-    wrong: Array,
-    width: int,
-    extents: tuple[int, ...] = (),
+    i: Any, state: State, held: Held, part: Mask, places: Any, wrong: Any, width: int, ends: Any
 ) -> Mask:
-    """The threads that go on where an access is wrong for some: outside of the `extents`, or, if
-    there are none given, misaligned. None of them, unless the run is tolerant."""
+    """The threads that go on where an access is wrong for some: outside of what has these ends, or,
+    if there are none, misaligned. None of them, unless the run is tolerant."""
     bad = state.full(wrong) & state.full(part)
     if not bad.any():
         return part
     b, t = np.argwhere(bad)[0].tolist()
     at = [int(np.broadcast_to(x, state.shape)[b, t]) for x in places]
-    if extents:
-        names = ["x", "y", "z"][: len(extents) - 1] + ["layer"]
-        pairs = [f"{x} = {n} of {most}" for x, n, most in zip(names, at, extents)]
+    if ends:
+        names = ["x", "y", "z"][: len(ends) - 1] + ["layer"]
+        pairs = [f"{x} = {n} of {most}" for x, n, most in zip(names, at, ends)]
         where = f"outside of the surface: {', '.join(pairs[: None if held.image.layered else -1])}"
     else:
         where = f"x = {at[0]}, which is not a multiple of {width}"
@@ -182,7 +175,7 @@ def reached(
         raise MemoryFault(text, instruction=i, thread=thread)
     kind = "load" if i.opcode == "suld" else "store"
     # an odd address stands for misaligned ones
-    address = np.full((1, 1), held.start + (not extents))
+    address = np.full((1, 1), held.start + (not ends))
     state.tell(Fault, i, kind, "global", width, width, address, bad, None, None, where)
     return state.full(part) & ~bad
 

@@ -53,11 +53,8 @@ def _products(entry: Function) -> tuple[dict[str, str], dict[str, int]]:
     A register that is assigned more than once holds none."""
     code = entry.instructions
     times = assignments(code)
-    products = {
-        i.operands[0].name: n
-        for n, i in enumerate(code)
-        if is_product(i) and times[i.operands[0].name] == 1
-    }
+    made = ((i.operands[0].name, n) for n, i in enumerate(code) if is_product(i))
+    products = {name: n for name, n in made if times[name] == 1}
     behind = {name: name for name in products}
     for i in code if products else ():
         if i.opcode in ("neg", "mov") and i.guard is None and isinstance(i.operands[0], Register):
@@ -115,10 +112,9 @@ def _plan(entry: Function) -> tuple[dict[int, int], dict[str, list[Any]]]:
 def is_product(i: Instruction) -> bool:
     """A mul, or a div that is one by an approximate reciprocal."""
     flags = set(i.modifiers[:-1]) - {"ftz"}
-    return (
-        (i.opcode == "mul" and not flags)
-        or (i.opcode == "div" and len(flags) == 1 and flags <= {"approx", "full"})
-    ) and (i.guard is None and i.modifiers[-1] in TYPES and isinstance(i.operands[0], Register))
+    by_reciprocal = i.opcode == "div" and len(flags) == 1 and flags <= {"approx", "full"}
+    product = i.guard is None and (by_reciprocal or (i.opcode == "mul" and not flags))
+    return product and i.modifiers[-1] in TYPES and isinstance(i.operands[0], Register)
 
 
 def is_sum(i: Instruction) -> bool:
@@ -181,11 +177,8 @@ def _branches(i: Instruction) -> bool:
     if i.opcode in ("membar", "fence"):
         return True
     kind = i.modifiers[-1] if i.modifiers else ""
-    return (
-        i.opcode in SLOW
-        and not {"approx", "full"} & set(i.modifiers)
-        and (kind[0] == "f" or kind in ("u64", "s64"))
-    )
+    slow = i.opcode in SLOW and {"approx", "full"}.isdisjoint(i.modifiers)
+    return slow and (kind[0] == "f" or kind in ("u64", "s64"))
 
 
 # -- an entry in which fused pairs are one instruction -----------------------------------------
@@ -225,9 +218,8 @@ def contract(entry: Function) -> Function:
         negate = _negations(terms[k], code, behind) + (i.opcode == "sub" and k == 1)
         signs = ["-product"] * (negate % 2) + ["-addend"] * (i.opcode == "sub" and k == 0)
         operands = (target, *factors[m], terms[1 - k])
-        changed[n] = replace(
-            i, opcode="contracted", modifiers=("rn", *signs, *i.modifiers), operands=operands
-        )
+        words = "rn", *signs, *i.modifiers
+        changed[n] = replace(i, opcode="contracted", modifiers=words, operands=operands)
     return replace(entry, instructions=tuple(changed), registers=registers)
 
 

@@ -11,18 +11,11 @@ import numpy as np
 from ..aliases import Operand
 from .syntax import Instruction, Vector
 
-DTYPES: dict[str, Any] = {
-    "pred": np.bool_,
-    "f16": np.float16,
-    "f32": np.float32,
-    "f64": np.float64,
-    "b128": np.dtype([("low", "u8"), ("high", "u8")]),
-    **{
-        f"{kind}{bits}": np.dtype(f"{'i' if kind == 's' else 'u'}{bits // 8}").type
-        for kind in "bus"
-        for bits in (8, 16, 32, 64)
-    },
-}
+DTYPES: dict[str, Any] = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
+DTYPES |= {"pred": np.bool_, "b128": np.dtype([("low", "u8"), ("high", "u8")])}
+for _bytes in (1, 2, 4, 8):
+    DTYPES |= dict.fromkeys((f"b{8 * _bytes}", f"u{8 * _bytes}"), np.dtype(f"u{_bytes}").type)
+    DTYPES[f"s{8 * _bytes}"] = np.dtype(f"i{_bytes}").type
 INTEGERS = {f"{kind}{bits}" for kind in "us" for bits in (16, 32, 64)}
 FLOATS = {"f32", "f64"}
 BITS = {"b16", "b32", "b64"}

@@ -7,11 +7,8 @@ from typing import Any
 
 from .names import demangle
 
-TYPE_BYTES = {
-    "pred": 1,
-    "b128": 16,
-    **{f"{kind}{bits}": bits // 8 for kind in "busf" for bits in (8, 16, 32, 64)},
-}
+TYPE_BYTES = {f"{kind}{bits}": bits // 8 for kind in "busf" for bits in (8, 16, 32, 64)}
+TYPE_BYTES |= {"pred": 1, "b128": 16}
 
 
 @dataclass(frozen=True)
