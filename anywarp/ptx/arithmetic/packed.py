@@ -52,12 +52,8 @@ VIDEO: dict[str, Elementwise] = {
     "vmin": np.minimum,
     "vmax": np.maximum,
 }
-SHIFTS: dict[str, Elementwise] = {
-    "vshl.clamp": lambda x, n: np.where(n < 32, x << (n & 31), 0),
-    "vshl.wrap": lambda x, n: x << (n & 31),
-    "vshr.clamp": lambda x, n: x >> np.minimum(n, 32),
-    "vshr.wrap": lambda x, n: x >> (n & 31),
-}
+SHIFTS: dict[str, Elementwise] = {"vshl": np.left_shift, "vshr": np.right_shift}
+AMOUNTS: dict[str, Elementwise] = {"clamp": lambda n: np.minimum(n, 32), "wrap": lambda n: n & 31}
 
 
 def video(i: Instruction) -> Op:
@@ -72,9 +68,10 @@ def video(i: Instruction) -> Op:
     if name == "vset":
         refuse(len(words) < 3 or words[2] not in SIGNED_COMPARE, i)
         words, action = ("u32", *words[:2], *words[3:]), SIGNED_COMPARE[words[2]]
-    elif name in ("vshl", "vshr"):
-        action, words = SHIFTS[f"{name}.{words[3]}"], (*words[:3], *words[4:])
-        refuse("sat" in words, i)
+    elif name in SHIFTS:
+        shift, amount, words = SHIFTS[name], AMOUNTS[words[3]], (*words[:3], *words[4:])
+        action = lambda x, n: shift(x, amount(n))
+        refuse("sat" in words or words[2] != "u32", i)
     width, flags = 32 // int(i.opcode[len(name) :] or 1), set(words[3:])
     d_type, a_type, b_type = words[:3]
     known = {d_type, a_type, b_type} <= {"s32", "u32"} and flags <= {"sat", "add"}
@@ -108,5 +105,5 @@ def two_in_a_word(i: Instruction) -> Op:
 PACKED = {
     **dict.fromkeys(("dp4a", "dp2a"), dot),
     **{f"{name}{count}": video for name in (*VIDEO, "vset") for count in ("2", "4", "")},
-    **dict.fromkeys(("vshl", "vshr"), video),
+    **dict.fromkeys(SHIFTS, video),
 }

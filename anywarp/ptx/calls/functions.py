@@ -197,11 +197,9 @@ def call(i: Instruction, at: Site) -> Execute:
             raise PTXError(why, instruction=i)
         depth = state.depth + 1
         if depth >= state.launch.depth:
-            why = (
-                f"stack overflow: {function.function.title} is called {depth} calls deep; the "
-                f"interpreter has room for {depth - 1} (a GPU has 1024 bytes for all frames of a "
-                "thread, unless cudaLimitStackSize says otherwise)"
-            )
+            why = f"stack overflow: {function.function.title} is called {depth} calls deep; the "
+            why += f"interpreter has room for {depth - 1} (a GPU has 1024 bytes for all frames of "
+            why += "a thread, unless cudaLimitStackSize says otherwise)"
             state.require(np.False_, mask, i, why)
         given = [address(state.registers) for address in sources]
         if at.recursive:

@@ -140,7 +140,8 @@ def turns(after: Graph) -> list[int]:
 
     A loop's first block is one that is entered from outside; without it, what remains of the
     loop is put in order in the same way."""
-    before, order = inverted(dict(enumerate(after))), list[int]()
+    before = inverted(dict(enumerate(after)))
+    order: list[int] = []
     todo = _in_turn(range(len(after)), after)[::-1]
     while todo:
         loop = todo.pop()

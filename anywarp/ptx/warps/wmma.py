@@ -70,9 +70,9 @@ def accesses(i: Instruction, at: Site, operand: Operand) -> tuple[Callable[..., 
     size, count = BITS[kind] // 8, registers_for(matrix, shape, kind)
     align = min(16, count * max(4, size))
     misaligned = (
-        "misaligned matrix: where it starts, and the bytes from one line to the next, must be "
-        f"multiples of {align}"
+        "misaligned matrix: where it starts, and the bytes from one line to the next, must "
     )
+    misaligned += f"must be multiples of {align}"
 
     def find(state: State, mask: Mask) -> Any:
         lane = np.arange(state.shape[1]) % LANES
