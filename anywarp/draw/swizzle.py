@@ -50,9 +50,9 @@ def swizzle(row_bytes: int = 128, mode: int = 128) -> Stepper:
     laid_out = f"under the {mode}-byte swizzle" if mode else "without a swizzle"
     words = (
         f"A tile of {ROWS} rows of {row_bytes} bytes in shared memory, {laid_out}. A unit "
-        "is 16 bytes, named by its row and its place in the row. Coloured is what ldmatrix or wgmma "
-        "reads at a time, blue in the first wavefront, and below is how often each group of four "
-        f"banks is wanted. All matrices together take {lanes.count(total, 'wavefront')}, "
+        "is 16 bytes, named by its row and its place in the row. Coloured is what ldmatrix or "
+        "wgmma reads at a time, blue in the first wavefront, and below is how often each group of "
+        f"four banks is wanted. All matrices together take {lanes.count(total, 'wavefront')}, "
         f"{len(frames)} at best."
     )
     return stepper(frames, labels, f"Swizzle, step by step. {words}", words, "matrices")
