@@ -4,7 +4,6 @@ here: `tune` leaves that out. Here is said what is not worth a try."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -56,8 +55,14 @@ SPACES = {
 def points(space: Space) -> list[dict[str, int]]:
     """All choices of values of which everything holds."""
     holds = [Expression(text, tuple(space.values)) for text in space.holds]
-    every = (dict(zip(space.values, each)) for each in itertools.product(*space.values.values()))
-    return [point for point in every if all(condition(point) for condition in holds)]
+    result: list[dict[str, int]] = [{}]
+    for name, values in space.values.items():
+        result = [point | {name: value} for point in result for value in values]
+        names = set(result[0]) if result else set()
+        known = [condition for condition in holds if set(condition.names) <= names]
+        holds = [condition for condition in holds if condition not in known]
+        result = [point for point in result if all(condition(point) for condition in known)]
+    return result
 
 
 def candidates(name: str) -> tuple[Step, ...]:
