@@ -9,6 +9,7 @@ all of the round before, the products for its transfers. Nothing waits for Pytho
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -178,6 +179,9 @@ def communicators(comm: Any, groups: Iterable[Group]) -> dict[Group, Any]:
             members = comm.Create_group(comm.group.Incl(group))
             number = members.bcast(load().get_unique_id() if members.rank == 0 else None)
             made = load().NcclCommunicator(members.size, number, members.rank)
+            # Kept beyond Python's end: NCCL destroys one only when all ranks do, and one that fails
+            # would wait for the others before MPI ends them.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(made))
             _made[comm.rank, group] = made
     return {group: _made[comm.rank, group] for group in mine}
 

@@ -3,6 +3,9 @@ order that they allow, and on real ones where there are some."""
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import fake_gpus
 import numpy as np
 import pytest
@@ -11,7 +14,7 @@ from fake_gpus import queued
 from anywarp import gpu
 from anywarp.gpu.queues import copy_matrix, current
 from kernels import parallel, reference
-from kernels.parallel import processes
+from kernels.parallel import gpus, processes
 
 SHAPE = 24, 20, 28
 PLANS = [
@@ -161,6 +164,15 @@ def test_connections_are_made_once(machine, monkeypatch):
     for _ in range(2):
         on_gpus(PLANS[-1], made)
         assert sorted(sizes) == [3] * 18 + [9] * 9
+
+
+def test_connections_outlive_python(machine):
+    """NCCL would wait for all ranks to destroy them, one that fails too."""
+    on_gpus(PLANS[0], machine(2))
+    kept = [weakref.ref(x) for x in gpus._made.values()]
+    fake_gpus.forget()
+    gc.collect()
+    assert [x() for x in kept].count(None) == 0 < len(kept)
 
 
 def test_part_of_what_a_rank_has_can_be_sent_and_received(machine):

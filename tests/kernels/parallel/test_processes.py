@@ -84,14 +84,17 @@ def test_the_product(ranks, schedule):
     )
 
 
+def every_gpu():
+    return os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(queues.count()))))
+
+
 @mpi
 @pytest.mark.gpu
 @pytest.mark.parametrize("schedule", ["ring", "gather", "summa"])
 def test_on_real_gpus(schedule):
     if (ranks := queues.count()) < 2:
         pytest.skip("two GPUs are needed, there is one")
-    every = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(ranks))))
-    done = start(ranks, PROGRAM, schedule, 67, 71, 73, visible=every)
+    done = start(ranks, PROGRAM, schedule, 67, 71, 73, visible=every_gpu())
     assert done.stdout.endswith(f"67 x 71 x 73, {ranks} ranks> is right\n"), done.stderr
 
 
@@ -99,42 +102,59 @@ DIES = """
 import os, signal, sys, time
 import numpy as np
 sys.path.insert(0, {root!r})
+from anywarp import gpu
 from kernels import parallel
 comm = parallel.processes.world()
+if on_gpus := gpu.available():
+    parallel.processes.take_gpu()
 plan = parallel.ring(8, 8, 8, comm.size)
 def product(a, b, c, alpha, beta):
     if comm.rank == comm.size - 1:
         print("at", time.time(), flush=True)
         {how}
-A, B = (np.ones(block.shape, np.float32) for block in plan.homes[comm.rank][:2])
+make = gpu.to_device if on_gpus else np.copy
+A, B = (make(np.ones(block.shape, np.float32)) for block in plan.homes[comm.rank][:2])
 parallel.processes.multiply(A, B, plan, step=product)
+if on_gpus:
+    gpu.synchronize()
 comm.Barrier()
 """
+WAYS = (
+    "os.kill(os.getpid(), signal.SIGKILL)",
+    "raise RuntimeError('cannot be compiled')",
+    "sys.exit('cannot go on')",
+    "os._exit(0)",
+)
 
 
 @mpi
 @pytest.mark.parametrize("how", [
-    "os.kill(os.getpid(), signal.SIGKILL)",
-    pytest.param("raise RuntimeError('cannot be compiled')", marks=pytest.mark.slow),
-    pytest.param("sys.exit('cannot go on')", marks=pytest.mark.slow),
-    pytest.param("os._exit(0)", marks=pytest.mark.slow),
+    WAYS[0], *(pytest.param(how, marks=pytest.mark.slow) for how in WAYS[1:])
 ])  # fmt: skip
 def test_a_rank_that_dies_ends_all_by_name(tmp_path, how):
-    done = ends(tmp_path, how, os.uname().nodename, 3)
-    if "cannot" in how:
-        assert how.split("'")[1] in done.stderr
+    ends(tmp_path, how, os.uname().nodename, 3)
 
 
-def ends(folder, how, host, ranks, hosts=()):
-    """What is left of a program whose last rank dies."""
+@mpi
+@pytest.mark.gpu
+@pytest.mark.parametrize("how", WAYS)
+def test_a_rank_that_dies_ends_all_that_wait_on_gpus(tmp_path, how):
+    if (ranks := queues.count()) < 2:
+        pytest.skip("two GPUs are needed, there is one")
+    ends(tmp_path, how, os.uname().nodename, ranks, visible=every_gpu())
+
+
+def ends(folder, how, host, ranks, **more):
+    """All ranks do, by name, when the last of them dies."""
     program = folder / "dies.py"
     program.write_text(DIES.format(root=str(ROOT), how=how))
-    done = start(ranks, program, hosts=hosts)
+    done = start(ranks, program, **more)
     (died,) = re.findall(r"^at (.*)$", done.stdout, re.MULTILINE)
     assert time.time() - float(died) < SECONDS
     assert done.returncode != 0
     assert re.search(rf"process rank {ranks - 1} with PID \d+ on node {host}", plain(done.stderr))
-    return done
+    if "cannot" in how:
+        assert how.split("'")[1] in done.stderr
 
 
 @mpi
@@ -145,7 +165,7 @@ def test_two_hosts_are_as_one(two_hosts):
 
 @mpi
 def test_a_rank_that_dies_on_another_host_ends_all_by_name(tmp_path, two_hosts):
-    ends(tmp_path, "os.kill(os.getpid(), signal.SIGKILL)", "other", 4, two_hosts)
+    ends(tmp_path, "os.kill(os.getpid(), signal.SIGKILL)", "other", 4, hosts=two_hosts)
 
 
 ASKS = """
