@@ -11,14 +11,14 @@
 // The parts are three of BF16, the products six; a chain is BK of k, since tensor cores truncate.
 // RUN chains are a sum, and sums are the total: where less is added up, additions lose less. With
 // EXACT=1, what an addition loses is where the next chain begins: errors do not grow with K.
-// Where parts leave something of a number (of infinities, NaN, and numbers that are too large or
-// too small for BF16), where a sum is not finite, and where K is below LEAST_K, the block computes
-// its tile again with FMAs.
+// Of numbers below 2^-110 parts may leave 2^-134, which matters to small sums only. Rows of a tile
+// with such a sum, or one that is not finite, as infinities, NaN and what rounds to an infinity
+// make it, and all where K is below LEAST_K, are computed again with FMAs, AGAIN rows at a time.
 // SPLITS=2 gives a tile to two blocks of a cluster, half of K to each, for products of few tiles.
 // Look at the tensor cores, which have work nearly all the time, and at the errors.
 // tensor cores: yes
 // launch: pack(grid=((M + BM - 1) // BM * (BM // 64) + (N + BN - 1) // BN * (BN // 64)) * ((K + BK - 1) // BK), block=8 * BK, when=K >= LEAST_K)
-// launch: sgemm(grid=(M + BM - 1) // BM * ((N + BN - 1) // BN) * SPLITS, block=2 * BM, shared=STAGES * (6 * BK * (BM + BN) + 256))
+// launch: sgemm(grid=(M + BM - 1) // BM * ((N + BN - 1) // BN) * SPLITS, block=2 * BM, shared=max(STAGES * (6 * BK * (BM + BN) + 256), 4 * BM * BN))
 // workspace: (K + BK - 1) // BK * ((M + BM - 1) // BM * (6 * BK * BM + 128) + (N + BN - 1) // BN * (6 * BK * BN + 128))
 // arguments: lda ldb ldc workspace
 // compute capability: 9.0a
@@ -59,6 +59,10 @@
 
 #define PARTS 3
 #define RUN 16              // chains in a sum
+#define TINY 1              // of a row or a column: parts leave something of a number,
+#define VAST 2              // there is one of at least 2^64
+#define AGAIN 16            // rows that are computed again at a time,
+#define BLOCK 64            // and so many k by each warp
 #define UNITS (BK / 8)      // of 16 bytes in a row of a tile
 #define THREADS (2 * BM)    // a warpgroup for 64 rows
 #define COLS (BN / SPLITS)  // of C that a block stores
@@ -79,7 +83,12 @@ static_assert(SPLITS == 1 || SPLITS == 2, "two blocks exchange their sums");
 template <int ROWS>
 struct __align__(128) Tile {
     uint4 unit[PARTS][UNITS][ROWS];  // of eight neighbours along k
-    int unsafe[32];                  // whether parts leave something, by rows; fills 128 bytes
+    unsigned char kind[128];         // TINY and VAST, by rows, in 128 bytes
+};
+
+struct Kind {     // of a row or column of a tile
+    float least;  // a sum of at least this times the other's `most` bears what tiny numbers lose
+    float most;   // 2^64 times this is more than any of its numbers
 };
 
 struct Stage {
@@ -87,7 +96,7 @@ struct Stage {
     Tile<BN> b;
 };
 // endregion
-static_assert(STAGES * sizeof(Stage) + 128 <= 227 * 1024, "a block may share 227 KiB");
+static_assert(STAGES * sizeof(Stage) + 3072 <= 227 * 1024, "a block may share 227 KiB");
 
 // region: split
 // Takes the next part off two numbers and returns it.
@@ -114,31 +123,39 @@ __device__ float4 load4(const float* p, int n, bool aligned)
 template <int ROWS, bool ALONG_K>
 __device__ void pack_tile(const float* X, int ld, int rows, int K, Tile<ROWS>* tiles, int block)
 {
+    __shared__ int kinds[64];
     int depth = (K + BK - 1) / BK, groups = (rows + ROWS - 1) / ROWS * (ROWS / 64);
     int group = ALONG_K ? block / depth : block % groups;  // blocks side by side read neighbours
     int k = (ALONG_K ? block % depth : block / groups) * BK;
     Tile<ROWS>& tile = tiles[(size_t)(group * 64 / ROWS) * depth + k / BK];
     int thread = threadIdx.x;
     int unit = ALONG_K ? thread % UNITS : thread / 64;
-    int row = group * 64 + (ALONG_K ? thread / UNITS : thread % 64);
+    int in_group = ALONG_K ? thread / UNITS : thread % 64, row = group * 64 + in_group;
     bool aligned = ld % 4 == 0 && (size_t)X % 16 == 0;
     k += 8 * unit;
 
+    if (thread < 64)
+        kinds[thread] = 0;
     float x[8];
+    int kind = 0;
     for (int i = 0; i < 8; i += ALONG_K ? 4 : 1)
         if (ALONG_K)
             FLOAT4(x[i]) = load4(&X[(size_t)row * ld + k + i], row < rows ? K - k - i : 0, aligned);
         else
             x[i] = row < rows && k + i < K ? X[(size_t)(k + i) * ld + row] : 0;
+    for (int i = 0; i < 8; ++i)
+        kind |= fabsf(x[i]) >= 0x1p64f ? VAST : 0;
     for (int p = 0; p < PARTS; ++p)
         tile.unit[p][unit][row % ROWS] = {part(&x[0]), part(&x[2]), part(&x[4]), part(&x[6])};
-    bool unsafe = false;
     for (int i = 0; i < 8; ++i)
-        unsafe |= x[i] != 0;  // NaN is what an infinity leaves
-    unsafe = __syncthreads_or(unsafe);
-    constexpr int FLAGS = 32 * 64 / ROWS;  // of these 64 rows
-    if (thread < FLAGS)
-        tile.unsafe[group % (ROWS / 64) * FLAGS + thread] = unsafe;
+        kind |= x[i] != 0 ? TINY : 0;
+    if (__syncthreads_or(kind)) {
+        atomicOr(&kinds[in_group], kind);
+        __syncthreads();
+    }
+    constexpr int BYTES = 128 * 64 / ROWS;  // of these 64 rows
+    if (thread < BYTES)
+        tile.kind[group % (ROWS / 64) * BYTES + thread] = kinds[thread % 64];
 }
 
 extern "C" __global__ void __launch_bounds__(8 * BK)
@@ -155,6 +172,11 @@ pack(int M, int N, int K, float alpha, const float* A, const float* B, float bet
                                block - of_a);
 }
 // endregion
+
+__device__ Kind kind(unsigned bits)
+{
+    return {bits & TINY ? 0x1p-42f : 0, bits & VAST ? 0x1p64f : 1};
+}
 
 __device__ unsigned shared_address(const void* p) { return __cvta_generic_to_shared(p); }
 
@@ -256,6 +278,8 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
     // region: mapping
     extern __shared__ Stage stages[];
     __shared__ mbarrier full[STAGES], empty[STAGES], begun;
+    __shared__ Kind of_rows[BM], of_cols[BN];
+    __shared__ unsigned marked[BM / 32];  // rows of the tile to be computed again
     int depth = K < LEAST_K ? 0 : (K + BK - 1) / BK;
     int tiles_m = (M + BM - 1) / BM, tiles_n = (N + BN - 1) / BN;
     int tile = blockIdx.x / SPLITS, rank = SPLITS > 1 ? cluster_rank() : 0;
@@ -288,12 +312,14 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
         for (int k = 0; k < min(STAGES, depth); ++k)
             fill(k);
     }
+    if (thread < BM / 32)
+        marked[thread] = 0;
     __syncthreads();
     // endregion
 
     // region: loop
     float total[BN / 2] = {}, sum[BN / 2] = {}, chain[BN / 2] = {};
-    bool unsafe = K < LEAST_K;
+    unsigned kind_a = 0, kind_b = 0;  // of four rows and four columns
     #pragma unroll(EXACT ? 2 : 1)
     for (int k = 0; k < depth; ++k) {
         const Stage& now = stages[k % STAGES];
@@ -322,7 +348,8 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
             wait(&empty[(k - 1) % STAGES], (k - 1) / STAGES % 2);
             fill(k - 1 + STAGES);
         }
-        unsafe |= now.a.unsafe[thread % 32] | now.b.unsafe[thread % 32];
+        kind_a |= ((unsigned*)now.a.kind)[thread % 32];
+        kind_b |= ((unsigned*)now.b.kind)[thread % 32];
         wgmma_wait();
         if (thread == 0 && k == 0)
             arrive(&begun);
@@ -359,12 +386,14 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
         #pragma unroll
         for (int i = 0; i < BN / 4; ++i)
             store_there(&received[i * THREADS + thread], rank ^ 1, rank ? sum[i] : sum[BN / 4 + i]);
-        store_there(&received[BN / 4 * THREADS + thread], rank ^ 1, unsafe);
+        store_there(&received[BN / 4 * THREADS + thread], rank ^ 1, __uint_as_float(kind_a));
+        store_there(&received[(BN / 4 + 1) * THREADS + thread], rank ^ 1, __uint_as_float(kind_b));
         cluster_sync();
         #pragma unroll
         for (int i = 0; i < BN / 4; ++i)
             sum[i] = (rank ? sum[BN / 4 + i] : sum[i]) + received[i * THREADS + thread];
-        unsafe |= received[BN / 4 * THREADS + thread] != 0;
+        kind_a |= __float_as_uint(received[BN / 4 * THREADS + thread]);
+        kind_b |= __float_as_uint(received[(BN / 4 + 1) * THREADS + thread]);
     }
     // endregion
 
@@ -383,30 +412,101 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
             if (n > 1) c[1] = y;
         }
     };
+    // endregion
+
+    // region: guard
+    // A sum that is too small for what a tiny number of its row or column lost, or not finite,
+    // marks its row.
+    int in_tile = thread / 32 * 16 + thread % 32 / 4;  // the thread's other row is eight further on
+    int cols = N - col - thread % 4 * 2;  // from the thread's first on that exist
+    bool again[2] = {K < LEAST_K, K < LEAST_K};
     #pragma unroll
     for (int i = 0; i < COLS / 2; ++i)
-        unsafe |= sum[i] - sum[i] != 0;  // infinite, or no number
-    if (!__syncthreads_or(unsafe)) {
-        row += thread / 32 * 16 + thread % 32 / 4;
-        col += thread % 4 * 2;
+        again[i / 2 % 2] |= sum[i] - sum[i] != 0;
+    if (__any_sync(~0u, kind_a | kind_b)) {  // as in all warps
+        for (int r = thread; r < BM; r += THREADS)
+            of_rows[r] = kind(__shfl_sync(~0u, kind_a, r / 4) >> r % 4 * 8);
+        for (int c = thread; c < BN; c += THREADS)
+            of_cols[c] = kind(__shfl_sync(~0u, kind_b, c / 4) >> c % 4 * 8);
+        __syncthreads();
+        const Kind of_row[2] = {of_rows[in_tile], of_rows[in_tile + 8]};
         #pragma unroll
-        for (int i = 0; i < COLS / 2; i += 2)
-            store(row + i % 4 * 4, col + i / 4 * 8, sum[i], sum[i + 1]);
-        return;
+        for (int i = 0; i < COLS / 2; ++i) {
+            const Kind of_col = of_cols[COLS * rank + i / 4 * 8 + thread % 4 * 2 + i % 2];
+            float size = i / 4 * 8 + i % 2 < cols ? fabsf(sum[i]) : INFINITY;
+            again[i / 2 % 2] |= !(size >= of_row[i / 2 % 2].least * of_col.most &&
+                                  size >= of_col.least * of_row[i / 2 % 2].most);
+        }
     }
+    for (int n = 0; n < 2; ++n)
+        if (again[n] && row + in_tile + 8 * n < M)
+            atomicOr(&marked[(in_tile + 8 * n) / 32], 1u << (in_tile + 8 * n) % 32);
+    bool any = __syncthreads_or(again[0] | again[1]);
+    for (int n = 0; n < 2; ++n)
+        again[n] = marked[(in_tile + 8 * n) / 32] >> (in_tile + 8 * n) % 32 & 1;
+    #pragma unroll
+    for (int i = 0; i < COLS / 2; i += 2)
+        if (!again[i / 2 % 2])
+            store(row + in_tile + i % 4 * 4, col + i / 4 * 8 + thread % 4 * 2, sum[i], sum[i + 1]);
+    if (!any)
+        return;
     // endregion
 
     // region: again
-    for (int i = row + thread / 32 * 8; i < row + BM; i += THREADS / 32 * 8)
-        for (int j = col + thread % 32 * 2; j < min(col + COLS, N); j += 64) {
-            float x[8][2] = {};
-            for (int k = 0; k < K; ++k)
-                for (int n = 0; n < 8; ++n) {  // beyond the edges, the last row or column
-                    x[n][0] += A_AT(min(i + n, M - 1), k) * B_AT(k, j);
-                    x[n][1] += A_AT(min(i + n, M - 1), k) * B_AT(k, min(j + 1, N - 1));
-                }
-            for (int n = 0; n < 8; ++n)
-                store(i + n, j, x[n][0], x[n][1]);
+    // The marked rows, AGAIN at a time: each warp has blocks of k and copies its part of the rows,
+    // k by k; each lane has every 32nd column.
+    __shared__ short rows[BM];
+    int n = 0;
+    for (int word = 0; word < BM / 32; ++word) {
+        if (thread / 32 == word && marked[word] >> thread % 32 & 1)
+            rows[n + __popc(marked[word] & (1u << thread % 32) - 1)] = thread;
+        n += __popc(marked[word]);
+    }
+    __syncthreads();
+    float* of_warps = (float*)stages;
+    float(*of_k)[AGAIN + 4] = (float(*)[AGAIN + 4])of_warps + thread / 32 * BLOCK;
+    for (int first = 0; first < n; first += AGAIN) {
+        float x[AGAIN][COLS / 32] = {}, a[AGAIN][BLOCK / 32];
+        auto load = [&](int start) {  // beyond the edges, the last row and k
+            #pragma unroll
+            for (int i = 0; i < AGAIN * BLOCK / 32; ++i)
+                a[i % AGAIN][i / AGAIN] = A_AT(row + rows[min(first + i % AGAIN, n - 1)],
+                                               min(start + i / AGAIN * 32 + thread % 32, K - 1));
+        };
+        if (K > 0)
+            load(thread / 32 * BLOCK);
+        for (int start = thread / 32 * BLOCK; start < K; start += THREADS / 32 * BLOCK) {
+            __syncwarp();
+            #pragma unroll
+            for (int i = 0; i < AGAIN * BLOCK / 32; ++i)
+                of_k[i / AGAIN * 32 + thread % 32][i % AGAIN] = a[i % AGAIN][i / AGAIN];
+            __syncwarp();
+            load(start + THREADS / 32 * BLOCK);
+            #pragma unroll 16
+            for (int k = 0; k < min(BLOCK, K - start); ++k) {
+                float b[COLS / 32];  // beyond the edge, the last column
+                for (int c = 0; c < COLS / 32; ++c)
+                    b[c] = B_AT(start + k, min(col + thread % 32 + 32 * c, N - 1));
+                #pragma unroll
+                for (int r = 0; r < AGAIN; ++r)
+                    for (int c = 0; c < COLS / 32; ++c)
+                        x[r][c] += of_k[k][r] * b[c];
+            }
         }
+        __syncthreads();
+        for (int r = 0; r < AGAIN; ++r)
+            for (int c = 0; c < COLS / 32; ++c)
+                of_warps[(thread / 32 * AGAIN + r) * COLS + thread % 32 + 32 * c] = x[r][c];
+        __syncthreads();
+        for (int i = 2 * thread; i < min(AGAIN, n - first) * COLS; i += 2 * THREADS) {
+            float2 all = {0, 0};
+            for (int warp = 0; warp < THREADS / 32; ++warp) {
+                all.x += of_warps[warp * AGAIN * COLS + i];
+                all.y += of_warps[warp * AGAIN * COLS + i + 1];
+            }
+            store(row + rows[first + i / COLS], col + i % COLS, all.x, all.y);
+        }
+        __syncthreads();
+    }
     // endregion
 }

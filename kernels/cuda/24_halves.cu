@@ -9,12 +9,12 @@
 // may cost a sum 3 K 2^-21 in its scale. So `pack` notes how large a sum must be for this not to
 // matter, which is 0 for a row without them and NaN for one with an infinity or NaN. Small is also
 // what parts hold exactly, as second by second parts are left out, and what the scale turns into 0.
-// Rows of a tile with a sum that is smaller, or not finite, are computed again with FMAs, eight
+// Rows of a tile with a sum that is smaller, or not finite, are computed again with FMAs, AGAIN
 // rows at a time; so is all where K is below LEAST_K.
 // Look at the number of wgmma, and at the guard, which costs a comparison for each element of C.
 // tensor cores: yes
 // launch: pack(grid=(M + BM - 1) // BM * (BM // 8) + (N + BN - 1) // BN * (BN // 8), block=min(PACKERS, (K + 127) // 128 * 32), when=K >= LEAST_K)
-// launch: sgemm(grid=(M + BM - 1) // BM * ((N + BN - 1) // BN) * SPLITS, block=2 * BM, shared=STAGES * 4 * BK * (BM + BN))
+// launch: sgemm(grid=(M + BM - 1) // BM * ((N + BN - 1) // BN) * SPLITS, block=2 * BM, shared=max(STAGES * 4 * BK * (BM + BN), 4 * BM * BN))
 // workspace: (K + BK - 1) // BK * ((M + BM - 1) // BM * 4 * BK * BM + (N + BN - 1) // BN * 4 * BK * BN) + (M + BM - 1) // BM * 8 * BM + (N + BN - 1) // BN * 8 * BN
 // arguments: lda ldb ldc workspace
 // compute capability: 9.0a
@@ -57,7 +57,8 @@
 #define SMALL (1.0f / 8192) // of smaller numbers, in their scale, more than 2^-23 may be lost
 #define LEAST 128.0f        // a sum of at least this bears what small numbers may lose
 #define HELD 4              // eights of numbers that a thread keeps while it packs
-#define BLOCK 64            // of k, summed by itself where rows are computed again
+#define AGAIN 16            // that are computed again at a time,
+#define BLOCK 64            // and so many k by each warp
 #define UNITS (BK / 8)      // of 16 bytes in a row of a tile
 #define THREADS (2 * BM)    // a warpgroup for 64 rows
 #define COLS (BN / SPLITS)  // of C that a block stores
@@ -442,32 +443,36 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
     // region: guard
     // A sum that is too small for what its row or column lost, or not finite, marks its row.
     int in_tile = thread / 32 * 16 + thread % 32 / 4;  // the thread's other row is eight further on
+    int cols = N - col - thread % 4 * 2;  // from the thread's first on that exist
     bool again[2] = {K < LEAST_K, K < LEAST_K};
     if (K >= LEAST_K) {
         const Scale of_row[2] = {of_rows[row + in_tile], of_rows[row + in_tile + 8]};
         #pragma unroll
         for (int i = 0; i < COLS / 2; ++i) {
             const Scale of_col = of_cols[col + i / 4 * 8 + thread % 4 * 2 + i % 2];
-            float size = fabsf(sum[i]);
+            float size = i / 4 * 8 + i % 2 < cols ? fabsf(sum[i]) : INFINITY;
             sum[i] = scalbnf(sum[i], of_row[i / 2 % 2].exponent + of_col.exponent);
             again[i / 2 % 2] |= !(size >= of_row[i / 2 % 2].least && size >= of_col.least) ||
                                 sum[i] - sum[i] != 0;
         }
     }
     for (int n = 0; n < 2; ++n)
-        if (again[n])
+        if (again[n] && row + in_tile + 8 * n < M)
             atomicOr(&marked[(in_tile + 8 * n) / 32], 1u << (in_tile + 8 * n) % 32);
-    __syncthreads();
+    bool any = __syncthreads_or(again[0] | again[1]);
+    for (int n = 0; n < 2; ++n)
+        again[n] = marked[(in_tile + 8 * n) / 32] >> (in_tile + 8 * n) % 32 & 1;
     #pragma unroll
-    for (int i = 0; i < COLS / 2; i += 2) {
-        int r = in_tile + i % 4 * 4;
-        if (!(marked[r / 32] >> r % 32 & 1))
-            store(row + r, col + i / 4 * 8 + thread % 4 * 2, sum[i], sum[i + 1]);
-    }
+    for (int i = 0; i < COLS / 2; i += 2)
+        if (!again[i / 2 % 2])
+            store(row + in_tile + i % 4 * 4, col + i / 4 * 8 + thread % 4 * 2, sum[i], sum[i + 1]);
+    if (!any)
+        return;
     // endregion
 
     // region: again
-    // The marked rows, eight at a time: each warp has blocks of k, each lane every 32nd column.
+    // The marked rows, AGAIN at a time: each warp has blocks of k and copies its part of the rows,
+    // k by k; each lane has every 32nd column.
     __shared__ short rows[BM];
     int n = 0;
     for (int word = 0; word < BM / 32; ++word) {
@@ -476,31 +481,46 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
         n += __popc(marked[word]);
     }
     __syncthreads();
-    for (int first = 0; first < n; first += 8) {
-        float x[8][COLS / 32] = {};
+    float* of_warps = (float*)stages;
+    float(*of_k)[AGAIN + 4] = (float(*)[AGAIN + 4])of_warps + thread / 32 * BLOCK;
+    for (int first = 0; first < n; first += AGAIN) {
+        float x[AGAIN][COLS / 32] = {}, a[AGAIN][BLOCK / 32];
+        auto load = [&](int start) {  // beyond the edges, the last row and k
+            #pragma unroll
+            for (int i = 0; i < AGAIN * BLOCK / 32; ++i)
+                a[i % AGAIN][i / AGAIN] = A_AT(row + rows[min(first + i % AGAIN, n - 1)],
+                                               min(start + i / AGAIN * 32 + thread % 32, K - 1));
+        };
+        if (K > 0)
+            load(thread / 32 * BLOCK);
         for (int start = thread / 32 * BLOCK; start < K; start += THREADS / 32 * BLOCK) {
-            float y[8][COLS / 32] = {};
-            #pragma unroll 4
-            for (int k = start; k < min(start + BLOCK, K); ++k)
-                for (int c = 0; c < COLS / 32; ++c) {  // beyond the edges, the last row or column
-                    float b = B_AT(k, min(col + thread % 32 + 32 * c, N - 1));
-                    for (int r = 0; r < 8; ++r)
-                        y[r][c] += A_AT(min(row + rows[min(first + r, n - 1)], M - 1), k) * b;
-                }
-            for (int r = 0; r < 8; ++r)
+            __syncwarp();
+            #pragma unroll
+            for (int i = 0; i < AGAIN * BLOCK / 32; ++i)
+                of_k[i / AGAIN * 32 + thread % 32][i % AGAIN] = a[i % AGAIN][i / AGAIN];
+            __syncwarp();
+            load(start + THREADS / 32 * BLOCK);
+            #pragma unroll 16
+            for (int k = 0; k < min(BLOCK, K - start); ++k) {
+                float b[COLS / 32];  // beyond the edge, the last column
                 for (int c = 0; c < COLS / 32; ++c)
-                    x[r][c] += y[r][c];
+                    b[c] = B_AT(start + k, min(col + thread % 32 + 32 * c, N - 1));
+                #pragma unroll
+                for (int r = 0; r < AGAIN; ++r)
+                    for (int c = 0; c < COLS / 32; ++c)
+                        x[r][c] += of_k[k][r] * b[c];
+            }
         }
-        float* of_warps = (float*)stages;
-        for (int r = 0; r < 8; ++r)
-            for (int c = 0; c < COLS / 32; ++c)
-                of_warps[(thread / 32 * 8 + r) * COLS + thread % 32 + 32 * c] = x[r][c];
         __syncthreads();
-        for (int i = 2 * thread; i < min(8, n - first) * COLS; i += 2 * THREADS) {
+        for (int r = 0; r < AGAIN; ++r)
+            for (int c = 0; c < COLS / 32; ++c)
+                of_warps[(thread / 32 * AGAIN + r) * COLS + thread % 32 + 32 * c] = x[r][c];
+        __syncthreads();
+        for (int i = 2 * thread; i < min(AGAIN, n - first) * COLS; i += 2 * THREADS) {
             float2 all = {0, 0};
             for (int warp = 0; warp < THREADS / 32; ++warp) {
-                all.x += of_warps[warp * 8 * COLS + i];
-                all.y += of_warps[warp * 8 * COLS + i + 1];
+                all.x += of_warps[warp * AGAIN * COLS + i];
+                all.y += of_warps[warp * AGAIN * COLS + i + 1];
             }
             store(row + rows[first + i / COLS], col + i % COLS, all.x, all.y);
         }

@@ -517,6 +517,7 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
             own.marked[thread] = 0;
         team_sync(team);
         int in_tile = thread / 32 * 16 + thread % 32 / 4;  // its other row is eight further on
+        int cols = N - col - thread % 4 * 2;  // from the thread's first on that exist
         bool again[2] = {K < LEAST_K, K < LEAST_K};
         if (K >= LEAST_K) {
             const Scale* of_rows = (Scale*)((uint4*)workspace + (size_t)PARTS * (M + N) * units);
@@ -525,14 +526,14 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
             #pragma unroll
             for (int i = 0; i < BN / 2; ++i) {
                 const Scale of_col = of_cols[i / 4 * 8 + thread % 4 * 2 + i % 2];
-                float size = fabsf(sum[i]);
+                float size = i / 4 * 8 + i % 2 < cols ? fabsf(sum[i]) : INFINITY;
                 sum[i] = scalbnf(sum[i], of_row[i / 2 % 2].exponent + of_col.exponent);
                 again[i / 2 % 2] |= !(size >= of_row[i / 2 % 2].least && size >= of_col.least) ||
                                     sum[i] - sum[i] != 0;
             }
         }
         for (int i = 0; i < 2; ++i)
-            if (again[i])
+            if (again[i] && row + in_tile + 8 * i < M)
                 atomicOr(&own.marked[(in_tile + 8 * i) / 32], 1u << (in_tile + 8 * i) % 32);
         team_sync(team);
         auto marked = [&](int r) { return own.marked[r / 32] >> r % 32 & 1; };
@@ -582,19 +583,15 @@ sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float be
         for (int first = 0; first < rows; first += 8) {
             float x[8][BN / 32] = {};
             for (int start = thread / 32 * BLOCK; start < K; start += TEAM / 32 * BLOCK) {
-                float y[8][BN / 32] = {};
                 #pragma unroll 4
                 for (int k = start; k < min(start + BLOCK, K); ++k)
-                    for (int c = 0; c < BN / 32; ++c) {  // beyond the edges, the last row or column
+                    for (int c = 0; c < BN / 32; ++c) {  // beyond the edge, the last column
                         float b = B_AT(k, min(col + thread % 32 + 32 * c, N - 1));
                         for (int r = 0; r < 8; ++r) {
                             int i = row + own.rows[min(first + r, rows - 1)];
-                            y[r][c] += A_AT(min(i, M - 1), k) * b;
+                            x[r][c] += A_AT(i, k) * b;
                         }
                     }
-                for (int r = 0; r < 8; ++r)
-                    for (int c = 0; c < BN / 32; ++c)
-                        x[r][c] += y[r][c];
             }
             for (int r = 0; r < 8; ++r)
                 for (int c = 0; c < BN / 32; ++c)

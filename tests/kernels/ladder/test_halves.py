@@ -35,7 +35,7 @@ def test_hard_input_stays_within_the_bound(kind):
     [
         (GUARD, ""),
         ("start += THREADS / 32 * BLOCK", "start += THREADS / 16 * BLOCK"),
-        ("rows[min(first + r, n - 1)]", "rows[0]"),
+        ("rows[min(first + i % AGAIN, n - 1)]", "rows[0]"),
         ("warp < THREADS / 32", "warp < 1"),
     ],
 )

@@ -221,7 +221,7 @@ MUTATIONS = {
     ],
     "21_warpgroups BM=64 STAGES=2": [
         ("copies not waited for", FULL.format("k"), "", UNFILLED),
-        ("flags that one lane has read for all", "__syncwarp();", "", RACE),
+        ("what one lane has read for all", "__syncwarp(); if (thread", "if (thread", RACE),
         ("sums not fenced from the tensor cores", "wgmma_fence();", "", UNFENCED),
         ("sums not waited for", "wgmma_wait();", "", UNFENCED | RACE),
         ("products that nobody can wait for", "wgmma_commit();", "", UNFENCED | RACE),
@@ -238,8 +238,13 @@ MUTATIONS = {
         ("float2 though rows of C start anywhere", "ldc % 2 == 0 && ", "", MISALIGNED),
     ],
     "21_warpgroups SPLITS=2": [
-        ("sums sent too early", "(float*)stages; cluster_sync();", "(float*)stages;", GONE | LATE),
-        ("sums added before they have come", "unsafe); cluster_sync();", "unsafe);", GONE),
+        (
+            "sums sent too early",
+            "(float*)stages; cluster_sync();",
+            "(float*)stages;",
+            GONE | LATE | UNFILLED | BARRIERS,
+        ),  # what is then read marks rows, in some warps
+        ("sums added before they have come", "(kind_b)); cluster_sync();", "(kind_b));", GONE),
     ],
     "25_tensor_maps STAGES=2": [
         ("a stage read before it is full", FULL.replace("&", "&own.").format("n"), "", UNFILLED),

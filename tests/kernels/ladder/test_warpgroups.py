@@ -6,6 +6,8 @@ from bf16 import PAIRS, by_fmas, parts, same
 
 import kernels
 from anywarp.ptx.arithmetic.tensor_core import tensor_core
+from kernels.analysis.reference import compare
+from kernels.measure import accuracy
 
 STEP = kernels.step("21_warpgroups")
 BK, TILE, LEAST_K = (STEP.defines[name] for name in ("BK", "BM", "LEAST_K"))
@@ -60,22 +62,61 @@ TINY = 2.0**-125 * (1 + 2.0**-20)
 
 @pytest.mark.parametrize(
     "value",
-    [-np.inf, TINY, *(pytest.param(x, marks=pytest.mark.slow) for x in (np.nan, 3.4e38))],
+    [-np.inf, *(pytest.param(x, marks=pytest.mark.slow) for x in (np.nan, 3.4e38))],
     ids=str,
 )
-def test_tiles_of_numbers_that_parts_do_not_hold_are_fmas(whole, value):
-    """In A in the first half of K, in B in the second."""
+def test_a_row_with_a_number_that_has_no_parts_is_fmas(whole, value):
     step, A, B, expected = whole
-    A, B, expected = A.copy(), B.copy(), expected.copy()
+    A, expected = A.copy(), expected.copy()
     A[TILE + 3, 5] = value
-    again = by_fmas(A, B)
-    expected[TILE:] = again[TILE:]
+    expected[TILE + 3] = by_fmas(A, B)[TILE + 3]
     assert same(step(A, B, device="interpreter"), expected)
-    if value == TINY:
-        B[BK + 4, 2] = value
-        again = by_fmas(A, B)
-        expected[:, :TILE] = again[:, :TILE]
-        assert same(step(A, B, device="interpreter"), expected)
+
+
+def test_what_parts_leave_of_tiny_numbers_matters_to_small_sums_alone(whole):
+    """Those of a row, in both tiles; of a column, which marks all rows of its tiles."""
+    step, A, B, _ = whole
+    A, B = A.copy(), B.copy()
+    A[TILE + 3, 5], A[7, BK + 1], B[6, TILE + 2] = TINY, 0, TINY
+    expected = step(np.where(A == TINY, 0, A), np.where(B == TINY, 0, B), device="interpreter")
+    assert same(step(A, B, device="interpreter"), expected)
+    A[TILE + 3] *= np.float32(2.0**-110)
+    expected[TILE + 3] = by_fmas(A, B)[TILE + 3]
+    assert same(step(A, B, device="interpreter"), expected)
+    B[:, TILE + 2] *= np.float32(2.0**-110)
+    expected[:, TILE:] = by_fmas(A, B)[:, TILE:]
+    assert same(step(A, B, device="interpreter"), expected)
+
+
+BY_ROW, BY_COLUMN = "of_row[i / 2 % 2].least * of_col.most", "of_col.least * of_row[i / 2 % 2].most"
+
+
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        (BY_ROW, "0"),
+        (BY_COLUMN, "0"),
+        (BY_ROW, BY_ROW.replace("most", "least")),
+        ("? 0x1p64f : 1", "? 1 : 1"),
+        ("rows[min(first + i % AGAIN, n - 1)]", "rows[0]"),
+        ("start += THREADS / 32 * BLOCK", "start += THREADS / 16 * BLOCK"),
+        ("load(start + THREADS / 32 * BLOCK);", ""),
+    ],
+)
+def test_without_a_part_of_the_guard_it_would_be_wrong(old, new):
+    """Tiny numbers in a row, or a column, one that meets vast ones, and one without parts."""
+    A, B = accuracy.matrices("uniform", 40, 50, 1100)
+    A[3] *= np.float32(2.0**-130)
+    A[5] = A[:, 6] = 0
+    A[5, 6] = 2.0**-125 * (1 + 0.9 * 2.0**-9)
+    B[6] *= np.float32(2.0**120)
+    assert STEP.source.count(old) == 1
+    bare = STEP.edit(source=STEP.source.replace(old, new))
+    for one in STEP, bare:
+        both = [[A.copy(), B], [np.ascontiguousarray(x.T) for x in (B, A)]]
+        both[0][0][17, 1000] = 3.4e38
+        found = [compare(one(*pair, device="interpreter"), *pair).ok for pair in both]
+        assert all(found) == (one is STEP)
 
 
 @pytest.mark.parametrize("splits", [1, 2])
