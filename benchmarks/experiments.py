@@ -56,6 +56,10 @@ ROWS_FIRST = (
 LATER_21 = (
     "        if (thread >= 128 && k == 0)  // the second warpgroup\n            wait(&begun, 0);\n"
 )
+GUARD_21 = (
+    ("        again[i / 2 % 2] |= sum[i] - sum[i] != 0;\n", "        ;\n"),
+    ("if (__any_sync(~0u, kind_a | kind_b)) {", "if (false) {"),
+)
 SUM_24 = "sum[i] += chain[i]"
 SUMS_24 = "    float sum[BN / 2] = {}, chain"
 DIVISOR_24 = f"    float one = alpha == alpha ? 1 : LOW;\n{SUMS_24}"  # not known to the compiler
@@ -500,6 +504,11 @@ TABLE: dict[str, Experiment] = {
             (step("21"), step("21 SPLITS=2"), step("21 EXACT=1")),
             lambda one: edited(one, "together", (LATER_21, "")),
         ),
+    ),
+    "21 guard": Experiment(
+        "What does it cost to look for sums that are not safe?",
+        (1024, 4096, 8192),
+        lambda step: [step("21"), edited(step("21"), "without a guard", *GUARD_21)],
     ),
     "reuse": Experiment(
         "How much do the operands that stay in the caches of the register banks save?",
