@@ -75,7 +75,7 @@ class Held(NamedTuple):
 def pages() -> list[str]:
     """The pages whose prose is looked through."""
     notebooks = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("book/*.ipynb"))
-    return [*notebooks, *TEXTS, "README.md"]
+    return [*notebooks, *TEXTS, "README.md", "requirements/README.md"]
 
 
 def plain(text: str) -> str:

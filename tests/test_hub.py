@@ -49,7 +49,7 @@ def test_binder_and_the_image_have_one_python_that_the_book_runs_on():
     assert version == python_of_image()
     workflow = (ROOT / ".github" / "workflows" / "test.yml").read_text("utf-8")
     assert f'"{version}"' in workflow
-    assert f"Python {version}" in (ROOT / "README.md").read_text("utf-8")
+    assert f"Python {version}" in (ROOT / "requirements" / "README.md").read_text("utf-8")
 
 
 # -------------------------------------------------------------------------------- a hub
