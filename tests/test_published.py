@@ -30,7 +30,7 @@ def git(folder: Path, *words: str) -> str:
 
 
 def publish(folder: Path, tag: str) -> None:
-    """Set the address, commit and tag, as CONTRIBUTING.md says; its host packs the tag."""
+    """Set the address, commit and tag, as tools/README.md says; its host packs the tag."""
     host = address.read(folder / "tools" / "address.json").hub
     words = [f"{host}/NAME", tag, "--hub", host, "--archive", f"{host}/{tag}.zip"]
     assert address.main(words) == 0

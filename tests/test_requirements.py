@@ -71,7 +71,7 @@ def entries(lock):
 
 @pytest.mark.parametrize("lock", LOCKS)
 def test_a_lock_has_what_is_asked_for_with_hashes_and_no_addresses(lock):
-    """Otherwise make it anew: CONTRIBUTING.md has the command."""
+    """Otherwise make it anew: tools/README.md has the command."""
     path, least = LOCKS[lock]
     assert set(pins(path)) <= set(PIN.findall(text(ROOT / lock)))
     assert len(entries(lock)) > least

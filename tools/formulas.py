@@ -103,7 +103,7 @@ def set_by_mathjax(formulas: list[str]) -> tuple[list[str], list[str]]:
 
 
 def has_its_font(rule: str) -> bool:
-    """False of a rule that names a font which no formula of the book needs (CONTRIBUTING.md)."""
+    """False of a rule that names a font which no formula of the book needs (README.md)."""
     return all((ASSETS / font).is_file() for font in re.findall(r'url\("([^"]+)"\)', rule))
 
 

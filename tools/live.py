@@ -48,7 +48,7 @@ OF_CODEMIRROR = (
     "addon/edit/matchbrackets.js",
 )
 EDITOR = tuple(Path(name).name for name in OF_CODEMIRROR)
-TRIES = ROOT / "tools" / "tries.json"  # answers to exercises: see CONTRIBUTING.md
+TRIES = ROOT / "tools" / "tries.json"  # answers to exercises: see README.md
 UNUSED = re.compile(r"/(tests|f2py|distutils|_pyinstaller|include)/|\.(pyi|a|h)$")  # of NumPy
 PACKAGES = ("anywarp", "kernels")
 TEXT = {".py", ".json", ".cu", ".cuh", ".h", ".js", ""}  # what of them is needed
