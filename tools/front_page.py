@@ -49,11 +49,11 @@ def result() -> str:
     halves_share = 100 * alone.at("cublas", SIZE).ms / halves.ms
     shares = [f"{100 * record.cublas_ms / record.ms:.0f}\u00a0%" for record in records]
     words = (
-        f"**CUDA SGEMM, from {first} to {plain} TFLOPS: a float32 matrix product, one idea in each "
-        f"chapter, up to {shares[1]} of NVIDIA's cuBLAS FP32**, on an {RECORDED_ON} at {SIZE} × "
-        f"{SIZE}. On tensor cores, with three BF16 numbers for each float32: {tensor} TFLOPS, "
-        f"{shares[2]}; with two of FP16, on an H100: {three_digits(halves.tflops)} TFLOPS, "
-        f"{halves_share:.0f}\u00a0%. All timed alone."
+        f"**CUDA SGEMM, from {first} to {plain} TFLOPS: a float32 product at {SIZE} × {SIZE} on an "
+        f"{RECORDED_ON}, one idea in each chapter, to {shares[1]} of NVIDIA's cuBLAS FP32.** On "
+        f"tensor cores, timed alone, three BF16 numbers for each float32: {tensor} TFLOPS, "
+        f"{shares[2]}; two of FP16, on an H100: {three_digits(halves.tflops)} TFLOPS, "
+        f"{halves_share:.0f}\u00a0%."
     )
     return textwrap.fill(words, 100, break_on_hyphens=False)
 
@@ -70,12 +70,14 @@ def title(name: str) -> str:
 
 @functools.cache
 def limit(step: kernels.ladder.step.Step) -> str:
-    """The largest limit of an SM for its FMAs, as counted; those on tensor cores have others."""
+    """The largest limit of an SM for its FMAs, as counted, and its share of the cycles that these
+    took; those on tensor cores have others."""
     if step.tensor_cores:
         return "–"
     counted = stalls(RECORDED_ON)["steps"][step.label]
     each = sm_limits.limits(counted, step.trace(*TRACED, keep=()))
-    return " and ".join(name for name, value in each.items() if value > 0.99 * max(each.values()))
+    names = " and ".join(name for name, value in each.items() if value > 0.99 * max(each.values()))
+    return f"{names}, {100 * max(each.values()) / sm_limits.cycles(counted):.0f}\u00a0%"
 
 
 def ladder() -> str:
