@@ -28,7 +28,7 @@ def limits(steps: Sequence[Step]) -> Figure:
     each multiply-add of a warp, a line from the largest to what it took, and their ratio. Raises
     KeyError for a step whose counters were not recorded."""
     record = stalls(RECORDED_ON)
-    words, named, longest = [], set[str](), 1.0
+    words, named, longest, apart = [], set[str](), 1.0, False
     with style() as plt:
         width = plt.rcParams["figure.figsize"][0]
         fig, ax = plt.subplots(figsize=(width, 1.5 + 0.4 * len(steps)))
@@ -45,6 +45,7 @@ def limits(steps: Sequence[Step]) -> Figure:
             longest = max(longest, 1.7 * taken)
             largest = max(each, key=lambda name: each[name])
             ax.plot([each[largest], taken], [y, y], color=INK, alpha=0.4, linewidth=5, zorder=0)
+            apart |= each[largest] < 0.97 * taken  # the mark hides a shorter line
             share = f"{each[largest] / taken:.0%}"
             write(ax, taken, y, share, INK, dx=6)
             words.append(f"{label_of(step.label)} {taken:.3g}, {share} of it {largest}")
@@ -60,10 +61,10 @@ def limits(steps: Sequence[Step]) -> Figure:
     return from_matplotlib(
         fig,
         f"Cycles of an SM for each FMA of a warp, {where}: {'; '.join(words)}.",
-        "Each mark shows how few cycles one limit of an SM alone would allow. The line begins at "
-        "the largest of them and ends at the cycles that a multiply-add of a warp really took; the "
-        "number is the first as a share of the second. No single limit explains the cycles that "
-        f"the line spans. Limits of less than {LEAST} cycles are left out. {sentence(where)}",
+        "Each mark shows how few cycles one limit of an SM alone would allow; the number is the "
+        "largest of them as a share of the cycles that a multiply-add of a warp really took. "
+        + "A line joins these two: no single limit explains what it spans. " * apart
+        + f"Limits of less than {LEAST} cycles are left out. {sentence(where)}",
     )
 
 

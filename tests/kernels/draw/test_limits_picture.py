@@ -43,6 +43,7 @@ def test_the_picture_has_a_row_for_each_step():
     assert f">{sm_limits.TAG}<" not in figure.svg  # less than can be drawn
     assert f">{sm_limits.TAG}<" in limits([kernels.step("02")]).svg
     assert "12 warp tiling 0.36, 77% of it issue slots" in figure.alt
-    assert "No single limit explains the cycles that the line spans" in figure.caption
+    assert "no single limit explains what it spans" in figure.caption
+    assert "line" not in limits([kernels.step("02")]).caption  # the marks hide it
     with pytest.raises(KeyError, match="12_warp_tiling BM=64"):
         limits([kernels.step("12 BM=64")])
