@@ -62,11 +62,8 @@ def launches(address: Address, path: str) -> dict[str, str]:
     if address.hub:
         # nbgitpuller updates a reader's copy from a branch; of a tag it could only make the first.
         name = address.repository.rpartition("/")[2]
-        wanted = {
-            "repo": address.repository,
-            "branch": address.branch,
-            "urlpath": f"lab/tree/{name}/{path}",
-        }
+        wanted = {"repo": address.repository, "branch": address.branch}
+        wanted["urlpath"] = f"lab/tree/{name}/{path}"
         links["JupyterHub"] = f"{address.hub}/hub/user-redirect/git-pull?{urlencode(wanted)}"
     return links
 
@@ -90,11 +87,7 @@ def digest(root: Path) -> str:
 
 def citation(address: Address) -> str:
     """CITATION.cff, in which the address stands last."""
-    stated = {
-        "version": address.tag,
-        "repository-code": address.repository,
-        "url": address.pages,
-    }
+    stated = {"version": address.tag, "repository-code": address.repository, "url": address.pages}
     text = re.sub(rf"^({'|'.join(stated)}): .*\n", "", CITATION.read_text("utf-8"), flags=re.M)
     return text + "".join(f'{key}: "{value}"\n' for key, value in stated.items() if value)
 

@@ -60,11 +60,7 @@ def result() -> str:
 
 def title(name: str) -> str:
     """What the heading of a chapter says before the colon."""
-    first = next(
-        cell.source
-        for cell in nbformat.read(BOOK / f"{name}.ipynb", as_version=4).cells
-        if cell.cell_type == "markdown"
-    )
+    first = nbformat.read(BOOK / f"{name}.ipynb", as_version=4).cells[0].source
     return first.splitlines()[0].removeprefix("# ").partition(":")[0]
 
 

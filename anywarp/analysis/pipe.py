@@ -30,7 +30,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .banks import BANK_BYTES, BANKS, ideal_wavefronts, wavefronts
+from .banks import BANK_BYTES, BANKS, ideal_wavefronts, wavefront_of, wavefronts
 from .sectors import LINE_BYTES
 from .warps import LANES, Active, Ints, Mask
 
@@ -72,6 +72,15 @@ def global_wavefronts(
 def tag_wavefronts(addresses: Ints, width: int, active: Active = None) -> Ints:
     """Those of the tag stage for a load or store; as `l1_wavefronts`."""
     return l1_wavefronts(addresses, width, active)[1]
+
+
+def l1_cycles(addresses: Ints, width: int, active: Mask) -> tuple[Ints, Ints]:
+    """In which cycle, from 1, the data and the tag stage serve each lane of a load whose lines are
+    in L1; 0 for lanes that take no part. Arguments as for `l1_wavefronts`, of shape (32,)."""
+    words, width = _words(addresses, width)
+    rounds = enumerate(_rounds(words // LINE_BYTES, active), 1)
+    found = np.asarray(sum(n * now for n, now in rounds))
+    return wavefront_of(words, width, active, "store") + 1, found
 
 
 def tag_banks(lines: Ints) -> Ints:

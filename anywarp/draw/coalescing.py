@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import analysis
+from ..analysis.pipe import l1_cycles
 from ..trace import Trace, WarpAccess
 from . import lanes, svg
 from .figure import PALETTE, Figure
@@ -55,21 +56,23 @@ def _asked(access: WarpAccess) -> _Asked:
 
 
 def coalescing(
-    trace: Trace, array: str, kind: str = "load", warp: int = 0, index: Index = None
-) -> Figure | Stepper:
+    trace: Trace, array: str, kind: str = "load", warp: int = 0, index: Index = None,
+    cycles: bool = False,
+) -> Figure | Stepper:  # fmt: skip
     """The memory that a warp's accesses to an array touch, a row for each 128-byte line.
 
     trace: a Trace; `index` counts this warp's accesses to the array in the trace's block, the first
     that it kept: a number draws that one, a range of numbers steps through them, None through the
     first 32, or 16 if those are too large for a page (and draws it when there is but one). Words
     that a lane uses, whole or in part, carry its number; the rest of their 32-byte sectors is asked
-    for too. When stepping, sectors that an access before has asked for are told apart. Raises
-    ValueError if there is no such access.
+    for too. When stepping, sectors that an access before has asked for are told apart.
+    cycles: of one load, in which cycle the data stage takes each word and the tag stage finds each
+    line, if L1 has them. Raises ValueError if there is no such access.
     """
     every = lanes.accesses(lanes.of_block(trace), array, kind, warp)
     numbers = lanes.chosen(index, len(every))
     if len(numbers) == 1:
-        return _single(every[numbers[0]], warp)
+        return _single(every[numbers[0]], warp, cycles)
     try:
         return _several(every, numbers, warp)
     except TooLarge:  # lanes at random, or nearly so
@@ -78,7 +81,7 @@ def coalescing(
         return _several(every, numbers[: len(numbers) // 2], warp)
 
 
-def _single(access: WarpAccess, warp: int) -> Figure:
+def _single(access: WarpAccess, warp: int, cycles: bool) -> Figure:
     """The picture of one access."""
     asked = _asked(access)
     used = int(np.unique(access.address[access.active]).size) * access.width
@@ -88,7 +91,13 @@ def _single(access: WarpAccess, warp: int) -> Figure:
         f"{access.kind} {lanes.count(used // size, unit)} of {access.array} in {asked}; "
         f"{analysis.SECTOR_BYTES * len(asked.sectors)} bytes asked for, {used} used"
     )
-    drawing = _draw(asked, asked.lines, _names([asked]))
+    served = l1_cycles(access.address, access.width, access.active) if cycles else None
+    if served:
+        data, tags = (lanes.count(stage.max(), "cycle") for stage in served)
+        words += (
+            f". Tag stage: {tags}, each beside its lines. Data stage: {data}, each in its words"
+        )
+    drawing = _draw(asked, asked.lines, _names([asked]), served=served)
     return Figure(drawing, f"Coalescing. {words}.", f"{words}.")
 
 
@@ -132,12 +141,9 @@ def frames(accesses: Sequence[WarpAccess]) -> list[tuple[str, str]]:
 
 def _names(every: Sequence[_Asked]) -> dict[int, str]:
     """Of each line, the element with the lowest address that an access uses."""
-    first: dict[int, tuple[int, str]] = {}
-    for asked in every:
-        for word, users in asked.users.items():
-            named = word, lanes.element(asked.access, users[0])
-            first[word // WORDS] = min(first.get(word // WORDS, named), named, key=lambda x: x[0])
-    return {line: name for line, (_, name) in first.items()}
+    used = [(word, n, users[0]) for n, a in enumerate(every) for word, users in a.users.items()]
+    used.sort(reverse=True)  # the last of a line is the lowest
+    return {word // WORDS: lanes.element(every[n].access, lane) for word, n, lane in used}
 
 
 def _draw(
@@ -146,14 +152,18 @@ def _draw(
     names: Mapping[int, str],
     before: set[int] | None = None,
     most: int = 0,
+    served: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> str:
     """One frame; rows: the lines to draw, None for an empty place at the end; most: how many rows
-    the highest frame has."""
+    the highest frame has; served: the cycles to show, as `l1_cycles` has them."""
     at = {line: TOP + CELL * n for n, line in enumerate(rows) if line is not None}
     wide = lanes.words(asked.access)
 
     def x(word: int) -> int:
         return LEFT + CELL * (word % WORDS) + GAP * (word % WORDS // SECTOR)
+
+    def label(users: list[int]) -> str:
+        return str(served[0][users[0]]) if served else lanes.label(users, wide)
 
     heads = [
         svg.text(x(SECTOR * n) + 4 * CELL, TOP - 10, f"sector {n}", "middle")
@@ -172,26 +182,30 @@ def _draw(
                 look = {"stroke": BEFORE, "stroke_width": NARROW}
             tints.append(lanes.squares([(x(SECTOR * n), TOP + CELL * row)], SECTOR, **look))
     marks = [
-        lanes.Mark(x(word), at[word // WORDS], wide, lanes.label(users, wide), USED)
+        lanes.Mark(x(word), at[word // WORDS], wide, label(users), USED)
         for word, users in sorted(asked.users.items(), key=lambda item: item[1])
     ]
     bottom = TOP + CELL * len(rows)
     part = "" if asked.access.width >= WORD else ", all or in part"
+    alone, number = before is None, "cycle" if served else "lane (* several)"
     legend: list[tuple[str, dict[str, object]]] = [
-        (f"used{part}, with its lane (* several)", {"fill": USED}),
-        ("asked for, not used", {"fill": NEW, "fill_opacity": TINT}),
+        (f"used{part}, with its {number}", {"fill": USED}),
+        ("asked for, not used" if alone else "asked for too", {"fill": NEW, "fill_opacity": TINT}),
+        ("asked for before", {"fill": BEFORE, "clip_path": "inset(4px 0)"}),
         ("not touched", {"fill": "currentColor", "fill_opacity": FAINT["stroke_opacity"]}),
     ]
-    if before is not None:
-        legend.insert(2, ("asked for before", {"fill": BEFORE, "clip_path": "inset(4px 0)"}))
-        legend[1] = ("asked for too", legend[1][1])
+    right = x(WORDS - 1) + CELL + 8
+    if served:
+        found = {word // WORDS: served[1][users[0]] for word, users in asked.users.items()}
+        heads.append(svg.text(right := right + 32, TOP - 10, "tags", "end"))
+        heads += lanes.row_names([found[line] for line in asked.lines], right, TOP)
     return svg.document(
-        x(WORDS - 1) + CELL + 8,
+        right,
         bottom + 34,
         *heads,
         *lanes.row_names(labels, LEFT, TOP, font_size=size),
         lanes.squares(corners, SECTOR, **lanes.SQUARES, **FAINT),
         svg.tag("g", *tints, **lanes.SQUARES),
         lanes.marks(marks, USED),
-        svg.legend(LEFT, bottom + 26, legend),
+        svg.legend(LEFT, bottom + 26, legend if before is not None else [*legend[:2], legend[3]]),
     )

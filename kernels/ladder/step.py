@@ -43,13 +43,7 @@ class Step(Compiled):
         return tuple(self.define(**changes) for changes in self.file.variants)
 
     def __call__(
-        self,
-        A: Any,
-        B: Any,
-        C: Any = None,
-        alpha: float = 1,
-        beta: float = 0,
-        device: str = "auto",
+        self, A: Any, B: Any, C: Any = None, alpha: float = 1, beta: float = 0, device: str = "auto"
     ) -> Any:
         """C = alpha A B + beta C for float32 matrices A (M, K), B (K, N), C (M, N), C-contiguous.
 

@@ -177,11 +177,7 @@ def _taken_up(
 
 
 def _at_shape(
-    steps: Sequence[Step],
-    shape: Shape,
-    protocol: Protocol,
-    flush: Launch,
-    checked: set[str],
+    steps: Sequence[Step], shape: Shape, protocol: Protocol, flush: Launch, checked: set[str]
 ) -> tuple[tuple[Record, ...], list[str]]:
     """The records at one shape, and what was left out there and why. `checked` has the labels of
     which a result was right, and gets others."""

@@ -107,6 +107,18 @@ def test_coalescing_counts(traces, step, array, used, moved, rows):
     )
 
 
+@pytest.mark.parametrize("apart, data, tags", [
+    (8, [*range(1, 9)] * 4, [1, 1, 1, 1, 2, 2, 2, 2]), (33, [1] * 32, sorted([*range(1, 9)] * 4)),
+])  # fmt: skip
+def test_coalescing_says_in_which_cycles_the_stages_serve_a_load(apart, data, tags):
+    made = trace(access(4 * apart * LANE, array="x", space="global"), x=(2048,))
+    figure = coalescing(made, "x", cycles=True)
+    numbers = [int(words) for words in texts(figure).values() if words.isdigit()]
+    assert sorted(numbers) == sorted(data + tags)
+    assert f"Tag stage: {max(tags)} cycles, each beside its lines. Data stage: " in figure.alt
+    assert f"Data stage: {max(data)} cycle" in figure.caption
+
+
 def test_coalescing_names_the_elements_of_the_chosen_access(traces):
     figure = coalescing(traces["03_coalesced"], "A", warp=5, index=7)
     assert "A[18, 7]" in texts(figure).values()
