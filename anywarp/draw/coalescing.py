@@ -94,9 +94,7 @@ def _single(access: WarpAccess, warp: int, cycles: bool) -> Figure:
     served = l1_cycles(access.address, access.width, access.active) if cycles else None
     if served:
         data, tags = (lanes.count(stage.max(), "cycle") for stage in served)
-        words += (
-            f". Tag stage: {tags}, each beside its lines. Data stage: {data}, each in its words"
-        )
+        words += f". Tag stage: {tags}, a line's beside it. Data stage: {data}, a word's in it"
     drawing = _draw(asked, asked.lines, _names([asked]), served=served)
     return Figure(drawing, f"Coalescing. {words}.", f"{words}.")
 

@@ -115,7 +115,7 @@ def test_coalescing_says_in_which_cycles_the_stages_serve_a_load(apart, data, ta
     figure = coalescing(made, "x", cycles=True)
     numbers = [int(words) for words in texts(figure).values() if words.isdigit()]
     assert sorted(numbers) == sorted(data + tags)
-    assert f"Tag stage: {max(tags)} cycles, each beside its lines. Data stage: " in figure.alt
+    assert f"Tag stage: {max(tags)} cycles, a line's beside it. Data stage: " in figure.alt
     assert f"Data stage: {max(data)} cycle" in figure.caption
 
 
