@@ -139,7 +139,7 @@ def scaling(
 
     The share is 1 where n GPUs are n times as fast as one. `bands` has, for a label, the least and
     the most that was measured as a factor of the model: what lies between is shaded around its
-    curve. Raises ValueError without a curve.
+    curve, from two GPUs on. Raises ValueError without a curve.
     """
     if not curves or not all(curves.values()):
         raise ValueError("scaling needs curves of (GPUs, share)")
@@ -150,7 +150,7 @@ def scaling(
         for (label, curve), (colour, line) in zip(curves.items(), looks):
             ax.plot(*zip(*curve), line, color=colour, label=label)
             if bands and label in bands:
-                ranks, shares = zip(*curve)
+                ranks, shares = zip(*(point for point in curve if point[0] > 1))
                 edges = ([factor * share for share in shares] for factor in bands[label])
                 ax.fill_between(ranks, *edges, color=colour, alpha=0.15, linewidth=0)
         for marker, name in zip("os^Dv", dict.fromkeys(name for name, *_ in points)):

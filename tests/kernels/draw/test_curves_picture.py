@@ -29,7 +29,7 @@ def test_what_was_not_measured_is_refused():
 
 
 def test_a_band_is_shaded_around_its_curve():
-    curves = {"a": [(1, 1.0), (4, 0.4)], "b": [(1, 1.0), (4, 0.5)]}
+    curves = {"a": [(1, 1.0), (4, 0.4)], "b": [(1, 1.0), (2, 0.9), (4, 0.5)]}
     axes, alt, _ = told(scaling, curves, [], {"b": (0.5, 1.1)})
-    assert "[[1 1.1] [1 0.5] [4 0.25] [4 0.55]" in axes and "4 0.2]" not in axes
+    assert "[[2 0.99] [2 0.45] [4 0.25] [4 0.55]" in axes and "4 0.2]" not in axes
     assert "band, b: 0.50 to 1.10 of it" in alt and "band, a" not in alt
