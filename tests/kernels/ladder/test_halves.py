@@ -30,6 +30,12 @@ def test_hard_input_stays_within_the_bound(kind):
     assert compare(multiply(STEP, A, B), A, B).ok
 
 
+def test_what_the_guard_is_for_stays_within_the_bound():
+    A, B = accuracy.matrices("opposed", 40, 50, 600)
+    assert compare(multiply(STEP, A, B), A, B).ok
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "old, new",
     [
@@ -41,7 +47,7 @@ def test_hard_input_stays_within_the_bound(kind):
 )
 def test_without_a_part_of_the_guard_it_would_not(old, new):
     A, B = accuracy.matrices("opposed", 40, 50, 600)
-    assert compare(multiply(STEP, A, B), A, B).ok and STEP.source.count(old) == 1
+    assert STEP.source.count(old) == 1
     bare = STEP.edit(source=STEP.source.replace(old, new))
     assert not compare(multiply(bare, A, B), A, B).ok
 
