@@ -33,6 +33,7 @@ counting on an H200:
 
 from __future__ import annotations
 
+import collections
 import functools
 import itertools
 import operator
@@ -80,7 +81,7 @@ def fold(entry: Entry) -> Folding:
     alignment = Alignment(entry)
     blocks = flow.blocks(entry)
     before = flow.predecessors(flow.successors(entry, blocks))
-    bodies = loops(entry)
+    bodies, places = loops(entry), _places(entry)
     around = [{n for n, body in enumerate(bodies) if b.start in body} for b in blocks]
     groups: list[list[_Member]] = []
     ends: dict[int, _State] = {}
@@ -88,7 +89,7 @@ def fold(entry: Entry) -> Folding:
         forwards = all(k in ends and around[k] <= around[n] for k in before[n])
         ends[n] = _met([ends[k] for k in before[n]] if forwards else [])
         code = [entry.instructions[k] for k in block]
-        groups += _groups(code, alignment, registers, removed, ends[n])
+        groups += _groups(code, alignment, registers, removed, places, ends[n])
     parts: dict[int, tuple[Part, ...]] = {}
     for group in groups:
         root = group[0].root
@@ -100,6 +101,19 @@ def fold(entry: Entry) -> Folding:
             parts.setdefault(member.instruction.index, ())
     parts |= dict.fromkeys(removed, ())
     return Folding(parts, frozenset(removed))
+
+
+def _places(entry: Entry) -> set[str]:
+    """The registers that addresses of accesses are, or may be seen through to."""
+    bases, sources = set(), collections.defaultdict(list)
+    for i in entry.instructions:
+        if i.opcode in ("ld", "ldu", "st"):
+            address = i.operands[i.opcode != "st"]
+            bases.add(getattr(getattr(address, "base", address), "name", ""))
+        elif i.opcode in ("mov", "add", "sub"):
+            for name in isa.written(i):
+                sources[name].append(getattr(i.operands[1], "name", ""))
+    return flow.reached(bases, sources)
 
 
 class _Member(NamedTuple):
@@ -114,8 +128,8 @@ class _Member(NamedTuple):
 
 
 class _State(NamedTuple):
-    """What is known at a place: the values of registers, and the loads of shared memory that later
-    ones may be joined to."""
+    """What is known at a place: the values of registers that addresses come from, and the loads of
+    shared memory that later ones may be joined to."""
 
     values: dict[str, Origin]
     loads: dict[Key, list[_Member]]
@@ -146,6 +160,7 @@ def _groups(
     alignment: Alignment,
     registers: set[str],
     removed: set[int],
+    places: set[str],
     state: _State,
 ) -> list[list[_Member]]:
     """Walk a block; which accesses could be joined, were their addresses aligned: groups that begin
@@ -200,6 +215,8 @@ def _groups(
                         groups.append(group)
                     group.append(member)
         names = isa.written(i)
+        if places.isdisjoint(names):
+            continue
         made = _seen_through(i, value) if len(names) == 1 and i.guard is None else None
         for name in names:
             values[name] = made or ((name, next(VERSIONS)), 0)
