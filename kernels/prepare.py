@@ -6,6 +6,7 @@ The cell runs this file by its path, since `kernels` may be the name of another 
 
 from __future__ import annotations
 
+import gc
 import importlib.metadata
 import re
 import subprocess
@@ -26,6 +27,9 @@ def prepare(name: str) -> None:
     """
     same_edition(name)
     come_first()
+    # Kernels that are kept have millions of objects, and few become garbage: each new one would
+    # soon be reason to look through them all, a fifth of the time of a chapter that has many.
+    gc.set_threshold(20_000, 100, 200)
     lacking = missing(NEEDED)
     if "google.colab" in sys.modules:  # has most packages; those of a GPU only with a GPU
         install(lacking + missing(COMPILER))
