@@ -29,11 +29,6 @@ class Placement:
     attainable_tflops: float
     limit: str
 
-    @property
-    def intensity(self) -> float:
-        """FLOP per byte."""
-        return self.flop / self.bytes
-
 
 def placement(flop: int, bytes: int, peak_tflops: float, bandwidth_gbs: float) -> Placement:
     """Place a kernel that does `flop` operations and moves `bytes`.
