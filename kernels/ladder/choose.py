@@ -22,6 +22,7 @@ from .step import Step, advice, is_limit, steps
 Forms = tuple[int, int, int]  # of A, B and C: see `layout.form_of`
 CALLS = {False: Calls(), True: Calls()}  # by whether tensor cores are allowed
 SHOWN = 6  # rows of a plan that it prints
+GAIN = 1.05  # at least, of tensor cores: the model errs by as much, and FMAs lose no numbers
 
 
 class Asked(NamedTuple):
@@ -164,6 +165,8 @@ def plan(
     ways: list[tuple[Step, float | None]]
     ways = [(way, 1e6 * seconds) for way, seconds in predicted(decides, tensor_cores)]
     why, unit = "predicted to be the fastest", "us"
+    if tensor_cores and not best.tensor_cores:
+        why += f", but for tensor cores that gain less than {GAIN - 1:.0%}"
     if not ways:
         why, unit = "of the highest rate on record near this shape", "TFLOPS"
         ways = ranked(_usual(tensor_cores), _timings(), decides)
@@ -216,7 +219,8 @@ def modelled(asked: Asked, tensor_cores: bool = False) -> Step | None:
 
 
 def predicted(asked: Asked, tensor_cores: bool = False) -> list[tuple[Step, float]]:
-    """What the model knows that suits, with the seconds that it predicts, the fastest first."""
+    """What the model knows that suits, with the seconds that it predicts, the fastest first; but
+    tensor cores only where they gain enough."""
     if asked.device is None:
         return []
     on = model.gpu_of(asked.device)
@@ -229,7 +233,7 @@ def predicted(asked: Asked, tensor_cores: bool = False) -> list[tuple[Step, floa
         and _suits(way, asked)
         and asked.shape[2] >= way.defines.get("LEAST_K", 0)  # below it, there are FMAs only
     ]
-    return sorted(seconds, key=lambda timed: timed[1])
+    return sorted(seconds, key=lambda timed: timed[1] * (GAIN if timed[0].tensor_cores else 1))
 
 
 def _as_timed(way: Step, trans_a: int, trans_b: int) -> bool:

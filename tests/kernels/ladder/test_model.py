@@ -165,7 +165,8 @@ def test_the_choices_are_those_that_were_timed(on, tensor_cores):
     for row in records.shapes(on.name, tensor_cores)["shapes"]:
         shape = row["M"], row["N"], row["K"]
         able = [x for x in labels if least[x] <= shape[2]]
-        best = min(able, key=lambda x: model.predicted(x, *shape, on=on))
+        slower = {x: choose.GAIN if kernels.step(x).tensor_cores else 1 for x in able}
+        best = min(able, key=lambda x: slower[x] * model.predicted(x, *shape, on=on))
         others += [(best, row["step"])] * (best != row["step"])
     assert len(others) <= 1
 
@@ -312,6 +313,13 @@ def test_tensor_cores_are_chosen_where_they_are_faster(fake):
     assert not chosen(64, 64, 8192, tensor_cores=True).tensor_cores
     fake.be("8.0", multiprocessors=132)
     assert chosen(*large, tensor_cores=True).id == "20_tensor_cores"
+
+
+@pytest.mark.parametrize("others", [1.04, 1.06])
+def test_tensor_cores_have_to_gain_a_twentieth(fake, monkeypatch, others):
+    seconds = lambda label, *rest: 1.0 if kernels.step(label).tensor_cores else others
+    monkeypatch.setattr(model, "predicted", seconds)
+    assert chosen(512, 512, 512, tensor_cores=True).tensor_cores == (others > choose.GAIN)
 
 
 def test_tensor_cores_are_used_from_their_least_k_on(fake, monkeypatch):
