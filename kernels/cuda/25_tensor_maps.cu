@@ -70,7 +70,7 @@
 #define SMALL (1.0f / 8192) // of smaller numbers, in their scale, more than 2^-23 may be lost
 #define LEAST 128.0f        // a sum of at least this bears what small numbers may lose
 #define HELD 4              // eights of numbers that a thread keeps while it packs
-#define BLOCK 64            // of k, summed by itself where rows are computed again
+#define BLOCK 64            // of k, a warp at a time, where rows are computed again
 #define CONSUMERS 256       // threads that multiply: a warpgroup for 64 rows
 #define TEAMS (1 + PING_PONG)    // of consumers, each with a tile
 #define TEAM (CONSUMERS / TEAMS) // threads of one
